@@ -12,6 +12,7 @@ Every message is one line that names the file, the line, the field and the fix, 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -51,6 +52,16 @@ class InputError(GreenbatchError):
         where = "" if field is None else f"{field}: "
         remedy = "" if fix is None else f" ({fix})"
         super().__init__(_one_line(f"{place}{where}{problem}{remedy}"))
+
+
+CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+"""Control characters and those that change the direction of text, as the inside of a regular expression's brackets."""
+_CONTROL = re.compile(f"[{CONTROL}]")
+
+
+def visible(text: str) -> str:
+    """A name from a file as a terminal or a table may show it: control characters become escapes."""
+    return text if text.isprintable() else _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
 
 
 def _one_line(text: str) -> str:

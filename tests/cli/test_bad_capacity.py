@@ -124,7 +124,14 @@ SCENARIOS = [  # s.toml, what is said
         MACHINE + "[evaluation]\ndraws = 3\nstarts = [0]\n",
         "line 7: evaluation: found draws and starts (give one or the",
     ),
-    (MACHINE + '[rules]\ncommitment = "sticky"\n', "qos+none: does not know a capacity that follows the power (use a"),
+    (
+        MACHINE + '[rules]\ncommitment = "sticky"\n',
+        'rules.commitment: is sticky, which does not know the GPUs of a pool (use commitment = "reconsider", or use a',
+    ),
+    (
+        MACHINE + "[rules]\npower_cap_w = 9000\n",
+        "rules.power_cap_w: is 9000.0, which does not know the GPUs of a pool (leave it out, or",
+    ),
     (GENERATED + "load = 0\n", "line 7: workload.generator.load: is 0.0 (give a number > 0)"),
     (
         GENERATED + "load = 1e-9\n",
@@ -194,7 +201,14 @@ def test_a_machine_that_is_always_powered(tmp_path: Path, capsys: pytest.Capture
 def test_scheduler_that_does_not_know_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], scheduler: str) -> None:
     site = MACHINE.replace('file = "jobs.csv"', 'file = "jobs.csv"\npower = { kind = "per-unit" }')
     said = _said(tmp_path, capsys, scenario=site + '[site]\nkind = "synthetic"\ndays = 3\n', scheduler=scheduler)
-    assert "does not know a capacity that follows the power" in said
+    assert said.endswith(
+        "does not know the GPUs of a pool (use a priority rule with none, first-fit, easy backfilling, or a machine "
+        "without cluster.gpus)"
+    )
+    follows = site + '[cluster.capacity]\nkind = "constant"\nfraction = 0.5\n[site]\nkind = "synthetic"\ndays = 3\n'
+    said = _said(tmp_path, capsys, scenario=follows, scheduler=scheduler)
+    assert "does not know a capacity that follows the power (use a priority rule" in said
+    assert said.endswith("or a machine without the capacity)")
 
 
 def test_capacity_beside_the_default_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,3 +233,27 @@ def test_too_small_for_ever(
     said = _said(tmp_path, capsys, capacity="time_s,processors,gpus\n" + rows, scheduler=scheduler)
     assert f"capacity.csv: cluster.capacity: is too small for job 1 from {from_s} s on: it needs 2 processors" in said
     assert f"(the one of {from_s} s has 1 and 4)" in said
+
+
+@pytest.mark.plain
+def test_a_pool_with_gpus_has_defaults_that_know_it(tmp_path: Path) -> None:
+    """What is compared by default can be simulated there, the recorded schedule too, which it repeats."""
+    from greenbatch.cli.whatif import recorded_and_rules
+    from greenbatch.engine.prepare import prepare
+    from greenbatch.engine.simulate import simulate
+    from greenbatch.scenarios import load_scenario
+    from greenbatch.schedulers import scheduler
+
+    table = "submit_s,run_time_s,processors,gpus,recorded_wait_s\n0,50,3,40,0\n5,50,3,40,60\n9,5,2,4,1\n"
+    (tmp_path / "jobs.csv").write_text(table)
+    site = (
+        'power = { kind = "per-unit" }\n[cluster]\nprocessors = 16\ngpus = 48\n[site]\nkind = "synthetic"\ndays = 2\n'
+    )
+    (tmp_path / "s.toml").write_text('name = "ours"\n[workload]\nfile = "jobs.csv"\n' + site)
+    scenario = load_scenario(tmp_path / "s.toml")
+    jobs, parts = scenario.workload, (scenario.cluster, scenario.site, scenario.rules)
+    names = {*scenario.evaluation.schedulers, *recorded_and_rules(scenario)}
+    assert names == {"as-recorded", "fcfs+easy", "sjf+easy", "f2+easy"}
+    for name in names:
+        prepare(jobs, *parts, scheduler(name).program(jobs))
+    assert simulate(jobs, *parts, scheduler("as-recorded")).start_s.tolist() == [0, 65, 10]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json as encoder
+import sys
 from pathlib import Path
 
 from greenbatch.cli.flags import Positive, Switch, items, workers_of
 from greenbatch.cli.flags import whole as whole_number
-from greenbatch.cli.listing import say
+from greenbatch.cli.listing import say_notes
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
@@ -64,7 +65,6 @@ def bound(
     from greenbatch.cli.app import COMMAND
     from greenbatch.cluster import PoweredCluster
     from greenbatch.experiments.reports.bounds import bounds_table, write_bounds
-    from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.reports.terminal import TerminalTable
     from greenbatch.experiments.running.bounds import RATIOS, REFERENCE, WindowBound, bound_rows, window_bounds
@@ -81,7 +81,9 @@ def bound(
     question, chosen = load_scenario(scenario, trace=trace), workers_of(workers, ray) or 1
     given = None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")]
     if isinstance(question.cluster, PoweredCluster):
-        problem, fix = "has a capacity that follows the power, which the bound does not know", "use another scenario"
+        follows = question.cluster.powered is not None
+        what = "a capacity that follows the power" if follows else "GPUs (cluster.gpus)"
+        problem, fix = f"has {what}, which the bound does not know", "use a pool of processors alone"
         raise InputError(problem, field=question.name, fix=fix)
     first, length = choose_windows(question, starts=given, jobs=jobs, whole=whole)
     if windows == "held-out":
@@ -101,11 +103,10 @@ def bound(
         with result_folder(out, force=force) as folder:
             found = computed()
             write_bounds(found, question, folder, COMMAND.get())
+    say_notes(question.notes, "provenance.json of a run with --out", file=sys.stderr if json else None)
     if json:
         print(encoder.dumps(bound_rows(found), indent=2, allow_nan=False))
         return
-    for line in first_notes(question.notes, "provenance.json of a run with --out"):
-        say(f"note: {line}")
     Console().print(TerminalTable(bounds_table(found)))
     if out is not None:
         print(f"written to {out}")

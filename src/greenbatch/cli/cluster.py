@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import cyclopts
 
 from greenbatch.cli.listing import print_entry, say
+from greenbatch.notes import ordered
 
 if TYPE_CHECKING:
     from greenbatch.cluster.priority import Priority
@@ -52,7 +53,7 @@ def show(file: Path) -> None:
         print_entry(f"  DVFS level {number}", f"{level.speed:.4g} x speed, {level.power:.4g} x power", column=INDENT)
     if described.priority is not None:
         print_entry("  priority", _weights(described.priority), column=INDENT)
-    for note in described.notes:
+    for note in ordered(described.notes):
         say(f"note: {note}", indent=2)
 
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.cli.flags import Natural, Positive, Switch, interrupted, items, workers_of
 from greenbatch.cli.flags import whole as whole_number
-from greenbatch.cli.listing import say, say_what_is_there
+from greenbatch.cli.listing import say, say_notes, say_what_is_there
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
@@ -153,7 +154,6 @@ def run_comparison(
         KeyboardInterrupt: stopped by the user; the finished windows are written.
     """
     from greenbatch.cli.app import COMMAND
-    from greenbatch.experiments.reports.cautions import borrowed_machine, mismatch_lines
     from greenbatch.experiments.reports.outputs import comparison_record, write_comparison
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.running.compare import choose_schedulers, choose_windows
@@ -188,8 +188,6 @@ def run_comparison(
             question, tuple(deciders), base, first, length, seed=own.seed if seed is None else seed,
             command=COMMAND.get(),
         )  # fmt: skip
-        if schedulers is None and names == PLAIN and not json:
-            _say_what_is_left_out(question)
         pieces = opened.enter_context(Pieces(out, record, force=force))
         finished = resumed(pieces, record, resume=resume)
         say_what_is_there(pieces)
@@ -202,9 +200,9 @@ def run_comparison(
             parts = (comparison.starts, first, "windows") if by_all else (comparison.deciders, deciders, "schedulers")
             done = f"{len(parts[0])} of {len(parts[1])} {parts[2]}"
             partial = (f"{done}; interrupted",) if comparison.interrupted else ()
-            borrowed = borrowed_machine(question, scenario, None if cluster else trace)
-            other = mismatch_lines(comparison.example.get(base))
-            comparison = replace(comparison, warnings=(*partial, *borrowed, *other, *comparison.warnings))
+            stopped = [Note(line, level="warning") for line in partial]
+            left_out = _not_compared(question) if schedulers is None and names == PLAIN else []
+            comparison = replace(comparison, warnings=(*stopped, *left_out, *comparison.warnings))
             words, drawn = in_words(comparison), True  # or not requested
             if folder is not None:
                 record["settings"]["starts"] = list(comparison.starts) if by_all else []
@@ -218,19 +216,20 @@ def run_comparison(
         raise interrupted(done, drawn=drawn, written=out is not None, command=COMMAND.get())
 
 
-def _say_what_is_left_out(question: Scenario) -> None:
-    """A note where nodes keep planners out of the default schedulers."""
-    from greenbatch.cluster import NodeCluster
+def _not_compared(question: Scenario) -> list[Note]:
+    """A note where nodes or GPUs keep planners out of the default schedulers."""
+    from greenbatch.cluster import NodeCluster, PoweredCluster
     from greenbatch.scenarios.schema import PLANNING
 
-    if question.site is not None and isinstance(question.cluster, NodeCluster):
-        say(f"note: {', '.join(PLANNING)} is not compared: it requires a pool of processors")
+    if question.site is None or not isinstance(question.cluster, NodeCluster | PoweredCluster):
+        return []
+    return [Note(f"{', '.join(PLANNING)} is not compared: it requires a pool of processors alone", level="change")]
 
 
 def print_comparison(
     comparison: Comparison, partial: Sequence[str] = (), *, json: bool = False, in_words: Sequence[str] = ()
 ) -> None:  # fmt: skip
-    """Print data notes, warnings, the table, a warning per stretched schedule and the answer; or one JSON object."""
+    """Print notes, the tables and the answer; or one JSON object."""
     if json:
         from greenbatch.experiments.reports.summary import summary
 
@@ -240,26 +239,20 @@ def print_comparison(
     from rich.console import Console
 
     from greenbatch.experiments.reports.breakdown import gains_table
-    from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
     from greenbatch.experiments.reports.columns import terminal_columns
-    from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.findings import headlines
-    from greenbatch.experiments.reports.outages import outage_notes, outage_table
+    from greenbatch.experiments.reports.notes import HEADLINE, left_out_words, notes_of
+    from greenbatch.experiments.reports.outages import outage_table
     from greenbatch.experiments.reports.outputs import REPORT
-    from greenbatch.experiments.reports.tables import comparison_table, record_table
+    from greenbatch.experiments.reports.tables import comparison_table, idle_words, record_table
     from greenbatch.experiments.reports.terminal import TerminalTable
     from greenbatch.experiments.running.model_warnings import marked
 
     frame, baseline = comparison.frame, comparison.baseline
-    for line in first_notes(comparison.scenario.notes, REPORT):
-        say(f"note: {line}")
-    for line in outage_notes(comparison.scenario.workload, REPORT):
-        say(f"note: {line}")
-    for line in comparison.warnings:
-        say(f"warning: {line}")
-    notes = (*comparison_notes(comparison), *partial)
+    say_notes(notes_of(comparison), REPORT)
+    idle = idle_words(comparison.scenario.cluster)
     main = comparison_table(
-        frame, columns=terminal_columns(frame, comparison.currency), title=comparison.title, notes=notes
+        frame, columns=terminal_columns(frame, comparison.currency), title=comparison.title, notes=partial, idle=idle
     )
     own = (
         gains_table(comparison.breakdown, baseline),
@@ -269,7 +262,7 @@ def print_comparison(
     for table in (main, *own):
         if table is not None:
             Console().print(TerminalTable(table))
-    for line in warning_lines(frame, baseline, comparison.scenario.cluster, comparison.currency):
-        say(f"warning: {line}")
-    for line in (*headlines(*marked(frame, baseline, comparison.marks), comparison.currency), *in_words):
+    missing = "" if in_words else left_out_words(comparison.scenario.workload, least=HEADLINE)
+    found = headlines(*marked(frame, baseline, comparison.marks), comparison.currency, idle=idle)
+    for line in (*filter(None, [missing]), *found, *in_words):
         say(line)

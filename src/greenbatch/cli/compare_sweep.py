@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.cli.flags import interrupted
-from greenbatch.cli.listing import say, say_what_is_there
+from greenbatch.cli.listing import say, say_notes, say_what_is_there
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 from greenbatch.workers import Workers
@@ -54,7 +54,6 @@ def run_sweep(
         KeyboardInterrupt: stopped by the user; the finished values and windows are written.
     """
     from greenbatch.cli.app import COMMAND
-    from greenbatch.experiments.reports.cautions import borrowed_machine
     from greenbatch.experiments.reports.payback import check_payback
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.reports.sweeps import sweep_record, write_sweep
@@ -93,13 +92,10 @@ def run_sweep(
         finished = resumed(pieces, record, resume=resume)
         say_what_is_there(pieces)
 
-        def warn(each: Scenario) -> Sequence[str]:
-            return borrowed_machine(each, scenario, None if cluster else trace)
-
         with progress_line() as show:
             made = sweep(
                 chosen, questions, deciders, first, length, base, show, keep_finished=True,
-                finished=finished, workers=workers, warn=warn, keep=pieces.keep,
+                finished=finished, workers=workers, keep=pieces.keep,
             )  # fmt: skip
             done = sum(len(each.starts) for each in made.comparisons.values())
             total = len(first) * len(chosen.values)
@@ -133,12 +129,11 @@ def naming_the_flag(chosen: Setting, value: str) -> Iterator[None]:
 def print_sweep(
     made: Sweep, partial: Sequence[str] = (), *, json: bool = False, unit_cost: float | None = None
 ) -> None:  # fmt: skip
-    """Print data notes, warnings, a table per figure, the payback, the findings and the answer; or one JSON object."""
-    from greenbatch.experiments.reports.cautions import comparison_notes
-    from greenbatch.experiments.reports.data_notes import first_notes
+    """Print notes, a table per figure, the payback, the findings and the answer; or one JSON object."""
+    from greenbatch.experiments.reports.notes import HEADLINE, left_out_words, notes_of_sweep
     from greenbatch.experiments.reports.outputs import REPORT
     from greenbatch.experiments.reports.payback import payback_tables
-    from greenbatch.experiments.reports.sweep_lines import fixed_lines, sweep_findings, sweep_notes, sweep_warnings
+    from greenbatch.experiments.reports.sweep_lines import fixed_lines, sweep_findings
     from greenbatch.experiments.reports.sweep_screen import sweep_words
     from greenbatch.experiments.reports.sweeps import sweep_columns, sweep_summary, sweep_table
 
@@ -149,15 +144,13 @@ def print_sweep(
 
     from greenbatch.experiments.reports.terminal import TerminalTable
 
-    for line in first_notes(sweep_notes(made), REPORT):
-        say(f"note: {line}")
+    say_notes(notes_of_sweep(made), REPORT)
     for line in fixed_lines(made):
         say(f"note: {line}")
-    for line in sweep_warnings(made):
-        say(f"warning: {line}")
     for column in sweep_columns(made)[:5]:
         Console().print(TerminalTable(sweep_table(made, column, partial=partial)))
     for table in payback_tables(made, unit_cost):
         Console().print(TerminalTable(table))
-    for line in (*comparison_notes(made.first), *sweep_findings(made), *sweep_words(made, unit_cost)):
+    missing = left_out_words(made.first.scenario.workload, least=HEADLINE)
+    for line in (*filter(None, [missing]), *sweep_findings(made), *sweep_words(made, unit_cost)):
         say(line)

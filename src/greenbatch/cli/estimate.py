@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json as encoder
+import sys
 from pathlib import Path
 
 from greenbatch.cli.flags import Natural, Positive, Switch
+from greenbatch.cli.listing import say_notes
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
@@ -86,8 +88,9 @@ def estimate(
         problem = f"requires the scenario {record.record.scenario}, which is not shipped"
         raise InputError(problem, field="--simulate", fix="give --scenario, and --trace if the record had one")
 
+    question = load_scenario(scenario or record.record.scenario, trace=trace) if simulate else None
+
     def computed() -> Estimates:
-        question = load_scenario(scenario or record.record.scenario, trace=trace) if simulate else None
         with progress_line() as show:
             return estimates(
                 loaded, record, behavior=acted, sampled=sampled, scenario=question, gamma=gamma, steps=steps,
@@ -100,6 +103,9 @@ def estimate(
         with result_folder(out, force=force) as folder:
             found = computed()
             write_estimates(found, record, folder, COMMAND.get())
+    say_notes(
+        () if question is None else question.notes, "report.html of a comparison", file=sys.stderr if json else None
+    )
     if json:
         print(encoder.dumps(estimates_json(found), indent=2, allow_nan=False))
         return

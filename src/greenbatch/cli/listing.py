@@ -7,8 +7,13 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, TextIO
 
+from greenbatch.errors import visible
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from greenbatch.experiments.running.pieces import Pieces
+    from greenbatch.notes import Note
 
 _PIPE = 100
 """Width without a terminal if COLUMNS is not set."""
@@ -41,7 +46,7 @@ def say(text: str, *, file: TextIO | None = None, indent: int = 0) -> None:
         indent: blanks before it; further lines get two more.
     """
     stream = sys.stdout if file is None else file
-    lead = " " * indent
+    lead, text = " " * indent, visible(text)
     lines = [lead + text]
     if stream.isatty():
         width = max(shutil.get_terminal_size().columns, _LEAST)
@@ -50,6 +55,20 @@ def say(text: str, *, file: TextIO | None = None, indent: int = 0) -> None:
             break_on_hyphens=False,
         )  # fmt: skip
     print("\n".join(lines), file=stream, flush=True)
+
+
+def say_notes(notes: Iterable[Note], where: str, *, file: TextIO | None = None) -> None:
+    """Print notes by consequence, a line each; those that matter little are counted, see `notes.lines`.
+
+    Args:
+        notes: all of them.
+        where: the file that has all of them.
+        file: where to; stdout if not given.
+    """
+    from greenbatch.notes import lines
+
+    for line in lines(notes, where):
+        say(line, file=file)
 
 
 def say_what_is_there(pieces: Pieces) -> None:

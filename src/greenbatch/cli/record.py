@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from greenbatch.cli.flags import Natural, Positive, Switch, Texts
-from greenbatch.cli.listing import say
+from greenbatch.cli.listing import say_notes
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from greenbatch.datasets.schema import DatasetRecord
     from greenbatch.experiments.reports.tables import Table
+    from greenbatch.notes import Note
     from greenbatch.scenarios import Scenario
 
 
@@ -87,7 +88,7 @@ def record(
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.progress import progress_line
     from greenbatch.datasets import recording, write
-    from greenbatch.experiments.reports.result_folder import result_folder, write_record
+    from greenbatch.experiments.reports.result_folder import RECORD, result_folder, write_record
     from greenbatch.experiments.reports.terminal import TerminalTable
     from greenbatch.learning.runs.plan import make_plan, parse_overrides, threads_of
     from greenbatch.provenance import provenance
@@ -113,8 +114,7 @@ def record(
         own = sources(question, known.input_files(list(planned.schedulers)))
         write_record(folder, provenance(**own, settings=settings, seed=seed, command=COMMAND.get()))
     Console().print(TerminalTable(_table(done)))
-    for line in _lines(done, question):
-        say(f"note: {line}")
+    say_notes([*_notes(done, question), *question.notes], f"{RECORD} in {out}")
     print(f"{done.decisions:,} decisions of {len(done.starts):,} episodes, {size / 1e6:.3g} MB, written to {out}")
 
 
@@ -161,15 +161,16 @@ _COUNTS = {
 """Field of `SchedulerRecord` -> what is counted."""
 
 
-def _lines(done: DatasetRecord, scenario: Scenario) -> list[str]:
-    """What the decisions do not show, or show differently, and what was assumed about the jobs."""
+def _notes(done: DatasetRecord, scenario: Scenario) -> list[Note]:
+    """What the decisions do not show, or show differently."""
     from numpy import isnan
 
     from greenbatch.datasets.recording import RECORDED
+    from greenbatch.notes import Note
 
     totals = {name: sum(getattr(each, name) for each in done.schedulers) for name in _COUNTS}
     lines = [f"{totals[name]:,} {what}" for name, what in _COUNTS.items() if totals[name]]
     unknown = int(isnan(scenario.workload.recorded_wait_s).sum())
     if unknown and any(each.name == RECORDED for each in done.schedulers):
         lines.append(f"{unknown:,} jobs have no recorded start; they start as soon as they can")
-    return [*lines, *scenario.notes]
+    return [Note(line, level="change") for line in lines]

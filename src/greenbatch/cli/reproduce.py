@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json as encoder
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.cli.flags import Natural, Positive, Switch, Texts, given_flags, items, whole, workers_of
-from greenbatch.cli.listing import say
+from greenbatch.cli.listing import say, say_notes
 from greenbatch.cli.progress import progress_line
 from greenbatch.errors import InputError
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
     from greenbatch.cli.reproduce_own import OwnStudy
     from greenbatch.cli.reproduce_trained import TrainingFlags
+    from greenbatch.scenarios import Scenario
 
 STUDIES = {"cost-aware": "reproduce_cost_aware", "rare": "reproduce_rare", "cocorl": "reproduce_cocorl",
            "offline": "reproduce_offline"}  # fmt: skip
@@ -132,7 +134,6 @@ def reproduce(
     from greenbatch.experiments.papers.outputs import write_cells
     from greenbatch.experiments.papers.protocols import PROTOCOLS
     from greenbatch.experiments.papers.reproduce import reproduce as run
-    from greenbatch.experiments.reports.data_notes import first_notes
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
@@ -140,24 +141,25 @@ def reproduce(
 
     names = None if traces is None else items(traces, "--traces")
 
-    def computed() -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    def computed() -> tuple[list[dict[str, Any]], dict[str, Scenario]]:
         with progress_line() as show:
             made = run(protocol, traces=names, starts=given, sigma=sigma, workers=chosen, progress=show)
         traces = PROTOCOLS[protocol].traces
-        return made, sources_of({trace: load_scenario(traces[trace]) for trace in names or traces})
+        return made, {trace: load_scenario(traces[trace]) for trace in names or traces}
 
     if out is None:
-        cells, sources = computed()
+        cells, scenarios = computed()
     else:
         with result_folder(out, force=force) as folder:
-            cells, sources = computed()
+            cells, scenarios = computed()
             settings = {"protocol": protocol, "traces": names, "starts": given, "sigma": sigma}
-            write_cells(protocol, cells, folder, provenance(**sources, settings=settings, command=COMMAND.get()))
+            record = provenance(**sources_of(scenarios), settings=settings, command=COMMAND.get())
+            write_cells(protocol, cells, folder, record)
+    every = (note for each in scenarios.values() for note in each.notes)
+    say_notes(every, "report.html" if out else "report.html of a run with --out", file=sys.stderr if json else None)
     if json:
         print(encoder.dumps(cells, indent=2, allow_nan=False))
         return
-    for line in first_notes(sources["notes"], "report.html" if out else "report.html of a run with --out"):
-        say(f"note: {line}")
     for line in PROTOCOLS[protocol].readings:
         say(f"note: {line}")
     print_cells(cells)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greenbatch.cli.flags import Natural, Positive, Switch
-from greenbatch.cli.listing import say
+from greenbatch.cli.listing import say_notes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,9 +63,8 @@ def simulate(
         Replace an earlier result in the folder.
     """
     from greenbatch.cli.app import COMMAND
-    from greenbatch.experiments.reports.cautions import borrowed_machine
     from greenbatch.experiments.reports.outputs import write_outcome
-    from greenbatch.experiments.reports.result_folder import result_folder, write_record
+    from greenbatch.experiments.reports.result_folder import RECORD, result_folder, write_record
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
     from greenbatch.scenarios.sources import sources
@@ -79,30 +78,22 @@ def simulate(
         )
         window = question.window(start or 0, jobs)
         from greenbatch.engine.simulate import simulate as run
-        from greenbatch.experiments.reports.cautions import killed_lines, record_lines, recorded_wait_notes
+        from greenbatch.experiments.reports.cautions import killed_notes, record_notes, recorded_wait_notes
         from greenbatch.experiments.running.model_warnings import model_warnings
 
-        warnings = [
-            *borrowed_machine(question, scenario, None if cluster else trace),
-            *model_warnings({scheduler: rule}, question, [start or 0], len(window)),
-        ]
-
+        warnings = model_warnings({scheduler: rule}, question, [start or 0], len(window))
         outcome = run(window, question.cluster, question.site, question.rules, rule)
         metrics = write_outcome(outcome, question, folder)
         settings = {"scheduler": scheduler, "start": start or 0, "jobs": len(window), "strict": strict}
         own = sources(question, schedulers.input_files([scheduler]))
         record = provenance(**own, settings=settings, seed=question.evaluation.seed, command=COMMAND.get())
         write_record(folder, record)
-    killed = {scheduler: outcome.killed / len(window)}
-    for line in (*warnings, *killed_lines(killed, question.cluster)):
-        say(f"warning: {line}")
+    killed = killed_notes({scheduler: outcome.killed / len(window)}, question.cluster)
+    waits = record_notes([outcome]) or recorded_wait_notes(outcome)
+    say_notes([*warnings, *killed, *waits, *question.notes], f"{RECORD} in {out}")
     print(f"{question.name}, {scheduler}")
     for label, value in headline(metrics):
         print(f"  {label:30} {value}")
-    for note in question.notes:
-        say(f"note: {note}", indent=2)
-    for note in record_lines([outcome]) or recorded_wait_notes(outcome):
-        say(f"note: {note}", indent=2)
     print(f"written to {out}")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.cli.flags import Natural, Positive, Switch, Texts, check_training_flags, resume_line, workers_of
-from greenbatch.cli.listing import say
+from greenbatch.cli.listing import say, say_notes
 from greenbatch.cli.progress import clock
 from greenbatch.errors import InputError, Interrupted
 
@@ -92,7 +92,7 @@ def train(
             raise InputError(f"is for a single training, not for --seeds {seeds}", field=clash[0], fix="leave it out")
         train_seeds(preset, scenario, out, seeds, workers_of(workers, ray), **given)
         return
-    from greenbatch.experiments.reports.cautions import slow_node_lines
+    from greenbatch.experiments.reports.cautions import slow_node_notes
     from greenbatch.learning.runs.folder import begun, check_new, other_versions, read_run
     from greenbatch.learning.runs.plan import make_plan, parse_overrides
     from greenbatch.learning.trainers import train_or_search
@@ -109,8 +109,7 @@ def train(
     how_long = f"{minutes:g} minutes" if minutes is not None else f"{total} epoch{'' if total == 1 else 's'}"
 
     def started() -> None:
-        for line in slow_node_lines(plan.scenario):
-            say(f"warning: {line}")
+        say_notes([*slow_node_notes(plan.scenario), *plan.scenario.notes], f"{MODEL}/model.json in {out}")
         own = plan.settings.off_policy
         if own is not None and own.dataset:
             instead = f", instead of windows under {', '.join(own.schedulers)}" if own.schedulers else ""

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from greenbatch.cli.flags import Natural, Positive, Switch, items, workers_of
-from greenbatch.cli.listing import say
+from greenbatch.cli.listing import say, say_notes
 from greenbatch.display import windows_text
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -73,7 +74,7 @@ def tune(
     """
     from greenbatch.cli.app import COMMAND
     from greenbatch.cli.progress import progress_line
-    from greenbatch.experiments.reports.result_folder import result_folder, write_record
+    from greenbatch.experiments.reports.result_folder import RECORD, result_folder, write_record
     from greenbatch.experiments.running.tune import tune as searched
     from greenbatch.provenance import provenance
     from greenbatch.scenarios import load_scenario
@@ -105,6 +106,9 @@ def tune(
             record = {"scenario": question.name, "objective_of": weights, **asdict(tuned)}
             (folder / "tuned.json").write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
             write_record(folder, provenance(**sources(question), seed=seed, settings=settings, command=COMMAND.get()))
+    beaten = f"{tuned.baseline} is better than all candidates on these windows"
+    worse = [Note(beaten, level="warning")] if tuned.objective > sum(weights.values()) else []
+    say_notes([*worse, *question.notes], f"{RECORD} in {out}" if out else f"{RECORD} of a run with --out")
     print(tuned.scheduler)
     for line in _in_words(tuned, scheduler, weights):
         say(line)
@@ -122,14 +126,11 @@ def _in_words(tuned: Tuned, given: str, weights: Mapping[str, float]) -> list[st
     found = f"{tuned.objective:.4f} with {tuned.scheduler}, {tuned.untuned:.4f} with {given}"
     if tuned.scheduler == given:
         found = f"{tuned.untuned:.4f} with {given} as given, which none of the candidates is better than"
-    beaten = f"warning: {tuned.baseline} is better than all candidates on these windows"
-    worse = [beaten] if tuned.objective > total else []
     windows = windows_text(len(tuned.starts), tuned.jobs)
     return [
         what,
         f"{found}, {total:.4f} with {tuned.baseline}; {tuned.tried} candidates on {windows}, so in-sample: compare on "
         "others before you use it",
-        *worse,
     ]
 
 

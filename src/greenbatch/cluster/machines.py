@@ -10,7 +10,7 @@ from typing import Literal, Self, get_args
 
 from greenbatch.arguments import whole_number
 from greenbatch.cluster.priority import Priority
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, visible
 from greenbatch.notes import Note
 
 ContentionModel = Literal["none", "irmasim-v1", "repaired"]
@@ -100,6 +100,9 @@ class NodeGroup:
         for name, bound in lowest.items():
             if getattr(self, name) < bound:
                 self._refuse(name, f"it must be >= {bound}")
+        object.__setattr__(self, "name", visible(self.name))
+        object.__setattr__(self, "partitions", tuple(map(visible, self.partitions)))
+        object.__setattr__(self, "node_names", tuple(map(visible, self.node_names)))
         for each in fields(self):
             if each.name.endswith(("_w", "_s", "_j")) and not 0 <= getattr(self, each.name) < inf:
                 self._refuse(each.name, "it must be >= 0")

@@ -8,6 +8,7 @@ from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, PoweredCluster
 from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
+from greenbatch.engine.dependencies import refuse_followers
 from greenbatch.engine.import_limit import ROUNDING
 from greenbatch.engine.machine.dvfs import level_of, levels_of, set_level
 from greenbatch.engine.machine.idle_nodes import compete_for_power
@@ -123,6 +124,23 @@ def _check_parts(
         _check_import_limit(workload, cluster, site, program, level)
     if program.outages:
         _check_outages(cluster, program)
+    _check_dependencies(workload, cluster, rules, program)
+
+
+def _check_dependencies(workload: Workload, cluster: Cluster, rules: Rules, program: Program) -> None:
+    """Refuse jobs that follow others where their submissions must be known from the beginning.
+
+    Raises:
+        InputError: the scheduler plans with the whole window, jobs are admitted or due at known times.
+    """
+    plans = program.decider is not None and program.decider.learn is not None
+    is_due = isinstance(cluster, PoweredCluster) and bool(np.isfinite(workload.qos).any())
+    for needed, who in (
+        (plans, program.name), (rules.pools is not None, "a machine with rules.pools"),
+        (is_due, "a machine on which jobs with QoS are due"),
+    ):  # fmt: skip
+        if needed:
+            refuse_followers(workload, rules, who)
 
 
 def _check_cap(
@@ -239,11 +257,7 @@ def arrange_pools(state: State, cluster: Cluster, rules: Rules, program: Program
             fix = "describe a machine with capacity, or leave the pools out"
             raise InputError("are for a machine whose capacity follows the power", field="rules.pools", fix=fix)
         return
-    knows = program.decider is None or program.decider.on_powered
-    if not knows or program.backfill not in KNOWS_POWER or rules.commitment == "sticky" or rules.power_cap_w:
-        kinds = ", ".join(KNOWS_POWER)
-        fix = f"use a priority rule with {kinds} backfilling, commitment = reconsider, and no power cap"
-        raise InputError("does not know a capacity that follows the power", field=program.name, fix=fix)
+    _check_powered(cluster, rules, program)
     begin_s = float(state.clock.now_s)
     for name, value in ({} if rules.pools is None else rules.pools.counts(begin_s)).items():
         setattr(state.machine.counts, name, value)
@@ -252,8 +266,30 @@ def arrange_pools(state: State, cluster: Cluster, rules: Rules, program: Program
         counts.failure_s = next_failure_s(counts, begin_s, cluster.processors)
 
 
+def _check_powered(cluster: Cluster, rules: Rules, program: Program) -> None:
+    """Refuse what a pool with GPUs, or one whose capacity follows the power, does not know.
+
+    Raises:
+        InputError: the scheduler or a rule does not.
+    """
+    follows = isinstance(cluster, PoweredCluster) and cluster.powered is not None
+    what = "a capacity that follows the power" if follows else "the GPUs of a pool"
+    without = "without the capacity" if follows else "without cluster.gpus"
+    knows = program.decider is None or program.decider.on_powered
+    if not knows or program.backfill not in KNOWS_POWER:
+        fix = f"use a priority rule with {', '.join(KNOWS_POWER)} backfilling, or a machine {without}"
+        raise InputError(f"does not know {what}", field=program.name, fix=fix)
+    for field, value, other in (
+        ("commitment", rules.commitment == "sticky", 'use commitment = "reconsider"'),
+        ("power_cap_w", rules.power_cap_w > 0.0, "leave it out"),
+    ):
+        if value:
+            problem = f"is {getattr(rules, field)}, which does not know {what}"
+            raise InputError(problem, field=f"rules.{field}", fix=f"{other}, or use a machine {without}")
+
+
 KNOWS_POWER = ("none", "first-fit", "easy")
-"""Backfillings for machines whose capacity follows the power."""
+"""Backfillings for pools with GPUs and for machines whose capacity follows the power."""
 
 
 def rule_settings(program: Program) -> dict[str, float]:

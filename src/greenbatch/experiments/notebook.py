@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from greenbatch.experiments.reports.columns import Column
     from greenbatch.experiments.reports.means import Means
+    from greenbatch.notes import Note
     from greenbatch.scenarios import Scenario
     from greenbatch.schedulers import Decider
 
@@ -124,7 +125,7 @@ class Comparison(PlainComparison, Shown):
     def _facts(self) -> dict[str, str]:
         return {
             "scenario": self.scenario.name,
-            **({"warnings": f"{len(self.warnings)}, see table()"} if self.warnings else {}),
+            **({"warnings": f"{len(self.warnings)}, see notes"} if self.warnings else {}),
             "windows": windows_fact(len(self.starts), self.jobs),
             "baseline": self.baseline,
             "schedulers": ", ".join(self.schedulers),
@@ -132,6 +133,13 @@ class Comparison(PlainComparison, Shown):
 
     def _repr_html_(self) -> str:
         return self.table()._repr_html_()
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What is to be known before the figures are used, by consequence: on the data, windows, models and figures."""
+        from greenbatch.experiments.reports.notes import notes_of
+
+        return notes_of(self)
 
     def table(self) -> Means:
         """Table of means over the windows with 95% intervals; its ``frame()`` returns the numbers."""
@@ -212,6 +220,13 @@ class Sweep(PlainSweep, Shown):
             "schedulers": ", ".join(self.schedulers),
         }
 
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """The notes of all comparisons, with the values that they are about if these are not all."""
+        from greenbatch.experiments.reports.notes import notes_of_sweep
+
+        return notes_of_sweep(self)
+
     def _column(self, metric: str) -> Column:
         from greenbatch.experiments.reports.sweeps import sweep_columns
 
@@ -285,8 +300,8 @@ def simulate(
     deciders = scheduler_table([scheduler])
     (decider,), window = deciders.values(), question.window(start, jobs)
     outcome = Outcome.of(run(window, question.cluster, question.site, question.rules, decider))
-    for line in model_warnings(deciders, question, [start], len(window)):
-        warn(line, ModelWarning, stacklevel=2)
+    for note in model_warnings(deciders, question, [start], len(window)):
+        warn(str(note), ModelWarning, stacklevel=2)
     return outcome
 
 

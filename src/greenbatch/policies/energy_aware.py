@@ -24,8 +24,8 @@ PATIENCE_S = 60.0
 
 @rule("low-mem", fixed=True)
 def low_mem(queue: Queue) -> Scores:
-    """Least requested memory first (InEPS, Table 2); ties by submission."""
-    return np.nan_to_num(queue.attributes.requested_memory_kb) * queue.processors
+    """Least requested memory of a processor first (InEPS, Table 2); ties by submission."""
+    return np.nan_to_num(queue.attributes.requested_memory_kb)
 
 
 @rule("low-mem-ops", fixed=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from greenbatch.cluster import Cluster, PoweredCluster
+from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError
@@ -29,7 +29,7 @@ def build_workload(
     *,
     processors: int | None,
     strict: bool,
-    reference_gflops: float | None = None,
+    nodes: NodeCluster | None = None,
 ) -> Workload:
     """Read or generate the jobs, put them on the scenario's clock and assign their power.
 
@@ -38,20 +38,22 @@ def build_workload(
         origin: the scenario file.
         processors: machine size, if the scenario or the command line gives one.
         strict: refuse what would otherwise be repaired or dropped.
-        reference_gflops: peak of a processor of speed 1 of the cluster, if known; used if the section states none.
-            [Gflop/s]
+        nodes: the machine, if it has nodes: the peak of its processor of speed 1 and the time limits of its partitions
+            stand for what jobs do not state.
 
     Raises:
         InputError: there is no trace, or it cannot be used.
     """
+    from greenbatch.cluster.groups import reference_of
     from greenbatch.workload import shift_to_origin
 
+    reference_gflops = None if nodes is None else reference_of(nodes)
     if section.generator is not None:
         with origin.blame("workload", "generator"):
             workload = replace(_generated(section.generator, reference_gflops), unix_start_s=section.unix_start_s)
     else:
         size = None if section.to_pool is not None else processors  # else jobs of the trace's machine are dropped
-        workload = _trace(section, origin, size, strict, reference_gflops)
+        workload = _trace(section, origin, size, strict, nodes)
     if section.clock_origin == "first-job":
         workload = shift_to_origin(workload)
     if section.to_pool is not None:
@@ -131,12 +133,13 @@ def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, ori
                 **synthetic_arguments(section),
             )
     site = _with_storage(with_grid(site, section.grid, prices, origin), section, factor, origin)
-    return _with_forecast(_with_overhead(site, section, origin), section, origin)
+    return _with_forecast(_with_overhead(site, section, origin), section, cluster, origin)
 
 
 def _trace(
-    section: WorkloadSection, origin: Origin, processors: int | None, strict: bool, reference_gflops: float | None
+    section: WorkloadSection, origin: Origin, processors: int | None, strict: bool, nodes: NodeCluster | None
 ) -> Workload:
+    from greenbatch.cluster.groups import reference_of
     from greenbatch.workload import SWF_RULES, read_workload
     from greenbatch.workload.readers import trace_format
 
@@ -144,7 +147,7 @@ def _trace(
         fix = "give --trace FILE (in Python: trace=), or set workload.file in the scenario"
         raise InputError("the scenario names no trace", field="workload.file", fix=fix)
     path = origin.locate(section.file, section.dataset, "workload")
-    counted = reference_gflops is not None and trace_format(path) == "irmasim"  # in operations
+    kind = None if nodes is None else trace_format(path, columns=section.columns is not None)
     return read_workload(
         path,
         strict=strict,
@@ -154,8 +157,17 @@ def _trace(
         time_zone=section.time_zone,
         unix_start_s=section.unix_start_s,
         columns=section.columns,
-        reference_gflops=section.reference_gflops or (reference_gflops if counted else None),
+        requeued=section.requeued,
+        shared_nodes=section.shared_nodes,
+        most_node_w=section.most_node_w,
+        reference_gflops=section.reference_gflops or (reference_of(nodes) if nodes and kind == "irmasim" else None),
+        partition_limits_s=_limits_s(nodes) if nodes and kind == "sacct" else None,
     )
+
+
+def _limits_s(nodes: NodeCluster) -> dict[str, float]:
+    """Partition -> longest time that its jobs may request, of a machine whose partitions state it. [s]"""
+    return {} if nodes.priority is None else {each.name: each.max_time_s for each in nodes.priority.partitions}
 
 
 def _to_pool(section: Section, workload: Workload, processors: int | None) -> Workload:
@@ -295,8 +307,12 @@ def _with_storage(site: Site, section: SeriesSite | SyntheticSite, factor: float
         return replace(site, storage=Storage(**section.storage.model_dump()).scaled(factor))
 
 
-def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, origin: Origin) -> Site:
-    """The site with its forecast, and a note on it if it is not perfect."""
+def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, cluster: Cluster, origin: Origin) -> Site:
+    """The site with its forecast, and a note on it if it is not perfect.
+
+    Raises:
+        InputError: it has errors, and the capacity of the cluster follows the power, which is known as it comes.
+    """
     from greenbatch.energy import ForecastModel
     from greenbatch.notes import Note
 
@@ -305,6 +321,9 @@ def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, origin: Orig
     with origin.blame("site", "forecast"):
         model = ForecastModel(**section.forecast.model_dump())
         told = replace(site, forecast_model=model)
+        if model.kind != "perfect" and isinstance(cluster, PoweredCluster):
+            problem = f"is {model.kind}, and where capacity follows the power it is known as it comes"
+            raise InputError(problem, fix="leave site.forecast out, or cluster.gpus and cluster.capacity")
     note = f"schedulers are told a forecast, energies are those of what comes: {model.text}"
     return told if model.kind == "perfect" else replace(told, notes=(*site.notes, Note(note, level="change")))
 

@@ -73,6 +73,8 @@ class Scenario(Shown):
     """The windows and schedulers of a comparison."""
     resolved: Mapping[str, Any]
     """The scenario file with defaults and overrides filled in, for provenance."""
+    remarks: tuple[Note, ...] = ()
+    """Notes on how its parts were put together."""
 
     def _facts(self) -> dict[str, str]:
         jobs, evaluation = self.workload, self.evaluation
@@ -104,9 +106,9 @@ class Scenario(Shown):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What was repaired, dropped, filled in or assumed while reading the inputs, by consequence."""
-        of_jobs = (*self.workload.notes, *request_notes(self.workload, self.cluster))
+        of_jobs = (*self.workload.notes, *request_notes(self.workload, self.cluster, self.rules))
         nodes = self.cluster.notes if isinstance(self.cluster, NodeCluster) else ()
-        return ordered((*of_jobs, *nodes, *(self.site.notes if self.site is not None else ())))
+        return ordered((*self.remarks, *of_jobs, *nodes, *(self.site.notes if self.site is not None else ())))
 
     @property
     def has_episodes(self) -> bool:
@@ -273,7 +275,6 @@ def load_scenario(
     """
     import numpy as np
 
-    from greenbatch.cluster.groups import reference_of
     from greenbatch.scenarios.build import build_pool, build_rules, build_site, build_workload
     from greenbatch.scenarios.build_nodes import build_nodes, jobs_on_nodes
     from greenbatch.scenarios.build_powered import capacity_table, with_capacity
@@ -312,7 +313,7 @@ def load_scenario(
     else:
         workload = build_workload(
             section.workload, origin, processors=stated if nodes is None else nodes.processors, strict=strict,
-            reference_gflops=None if nodes is None else reference_of(nodes),
+            nodes=nodes,
         )  # fmt: skip
         workload = workload if nodes is None else jobs_on_nodes(workload, nodes, strict=strict)
     machine: Cluster = build_pool(section.cluster, workload, origin, table) if nodes is None else nodes
@@ -320,6 +321,7 @@ def load_scenario(
     if isinstance(machine, PoweredCluster):
         machine = with_capacity(machine, section.cluster, table, rules.pools, workload, site, origin)
     evaluation = section.evaluation
+    borrowed = trace is not None and cluster is None and name_or_path == "default"
     return Scenario(
         name=section.name,
         description="" if outside or processors is not None else " ".join(section.description.split()),
@@ -340,7 +342,15 @@ def load_scenario(
             comparable=evaluation.comparable,
         ),
         resolved=resolved,
+        remarks=(_borrowed(str(trace), machine, site),) if borrowed else (),
     )
+
+
+def _borrowed(trace: str, cluster: Cluster, site: Site | None) -> Note:
+    """A warning that a trace runs on the machine and the site of the default scenario, which are not its own."""
+    place = f"{cluster.processors:,} processors" + (f", site {site.name}" if site else "")
+    what = f"{trace} runs on the machine of scenario default: {place}; use --scenario plain to simulate the jobs only"
+    return Note(what, level="warning")
 
 
 def _of_flag(error: InputError, keys: Set[str], of_pools: Sequence[str]) -> InputError:

@@ -28,6 +28,7 @@ from greenbatch.scenarios.section import (
     need_one_of,
 )
 from greenbatch.scenarios.site_schema import NoSite, SeriesSite, SyntheticSite
+from greenbatch.workload.sacct import Requeued, SharedNodes
 from greenbatch.workload.valued import on_pool, rare
 
 Jobs = Annotated[int, Field(ge=1, le=10_000_000)]
@@ -231,6 +232,14 @@ class WorkloadSection(Section):
     default the cluster's, else 3. [Gflop/s]"""
     columns: Annotated[dict[Text, Text], Field(min_length=1)] | None = None
     """Column of a table -> column of a ``Workload``."""
+    requeued: Requeued | None = None
+    """What is kept of a job of an sacct dump that was requeued: its last run, the default, or every run as a job."""
+    shared_nodes: SharedNodes | None = None
+    """What is done with the energies of jobs of an sacct dump that shared nodes: split by processors, if they are those
+    of the nodes, or kept, if they are those of the jobs; by default that is judged by the energies."""
+    most_node_w: Positive | None = None
+    """Highest plausible power of a node, for measured power; more is left out. By default 20 kW, or 20 times the median
+    of the other jobs above 5 kW. [W]"""
     clock_origin: Literal["trace", "first-job"] = "trace"
     """``trace``: times as in the trace; ``first-job``: shifted so that the first job line is submitted at 0."""
     to_pool: ToPoolSection | None = None
@@ -277,7 +286,7 @@ class EvaluationSection(Section):
     """Seed of random windows; a random scheduler has its own, ``random:seed=1``."""
     schedulers: Texts | None = None
     """Schedulers to compare, each ``policy+backfill``; by default ``fcfs+easy``, ``sjf+easy``, ``f2+easy`` and, for a
-    pool of processors with a site, ``foresee``."""
+    pool of processors alone with a site, ``foresee``."""
     baseline: Text | None = None
     """Scheduler that the others are compared to; by default the first one."""
     cut: CutSection = CutSection()
@@ -364,5 +373,5 @@ class ScenarioFile(Section):
     @property
     def schedulers(self) -> tuple[str, ...]:
         """Schedulers to compare."""
-        plans = self.cluster.pooled and self.site.kind != "none"
+        plans = self.cluster.pooled and not self.cluster.powered and self.site.kind != "none"
         return self.evaluation.schedulers or PLAIN + (PLANNING if plans else ())

@@ -6,7 +6,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^[^\x00-\x1f\x7f]*$")]
+from greenbatch.errors import CONTROL
+
+Text = Annotated[str, Field(min_length=1, max_length=4096, pattern=rf"^[^{CONTROL}]*$")]
 Count = Annotated[int, Field(ge=1, le=1_000_000_000)]
 Natural = Annotated[int, Field(ge=0, le=1_000_000_000)]
 Seed = Annotated[int, Field(ge=0, lt=2**63)]

@@ -23,8 +23,9 @@ LEAST_J = 1.0
 
 
 def read_fdata(
-    path: str | Path, *, strict: bool = False, processors: int | None = None, time_zone: str | None = None
-) -> Workload:
+    path: str | Path, *, strict: bool = False, processors: int | None = None, time_zone: str | None = None,
+    most_node_w: float | None = None,
+) -> Workload:  # fmt: skip
     """Read a month of F-DATA, or all Parquet files of a folder one by one.
 
     The submit time is ``adt``, the run time ``duration`` (else ``edt`` - ``sdt``), the requested time ``elpl`` in
@@ -35,7 +36,8 @@ def read_fdata(
     Power is constant while a job runs: ``avgpcon`` [W], idle power of the job's nodes included. The data set documents
     it as that of a node, its users report that of the whole job, so each file is tested: on jobs of several nodes, the
     median of ``econ`` x 3600 / (``avgpcon`` x ``duration``) is about 1 if it is that of the job, and about the number
-    of nodes if it is that of a node, which is then multiplied. If neither holds, power is unknown.
+    of nodes if it is that of a node, which is then multiplied. If neither holds, power is unknown. Power that no
+    machine draws is left out: `plausible_power.implausible`.
 
     Args:
         path: the file, plain or gzip, or a folder.
@@ -43,6 +45,7 @@ def read_fdata(
         processors: machine size [cores]; larger jobs are dropped.
         time_zone: IANA zone of time stamps without an offset. If None, they are taken as UTC and ``unix_start_s`` of
             the workload is None.
+        most_node_w: highest plausible power of a node. [W]
 
     Returns:
         The jobs; trace time 0 is the first submission.
@@ -51,7 +54,9 @@ def read_fdata(
         InputError: a file cannot be read, lacks a column or has one of another type, no job is left, or a drop is
             necessary under ``strict``.
     """
-    return read_power_trace(path, FDATA, strict=strict, processors=processors, time_zone=time_zone)
+    return read_power_trace(
+        path, FDATA, strict=strict, processors=processors, time_zone=time_zone, most_node_w=most_node_w
+    )
 
 
 def _jobs(cells: Cells, times: Mapping[str, Floats], numbering: Numbering, ledger: Ledger) -> Jobs:
@@ -106,6 +111,7 @@ FDATA = PowerTrace(
     },
     optional=frozenset({"usr", "jnam", "exit state"}),
     marks=frozenset({"adt", "sdt", "avgpcon"}),
-    fields={"submit_s": "adt", "start_s": "sdt", "end_s": "edt", "run_time_s": "duration", "processors": "cnumat"},
+    fields={"submit_s": "adt", "start_s": "sdt", "end_s": "edt", "run_time_s": "duration", "processors": "cnumat",
+            "power_w": "avgpcon"},
     jobs=_jobs,
 )  # fmt: skip

@@ -79,9 +79,9 @@ def read_irmasim(
             "job_id": {k: each.text() for k, each in enumerate(ids)},
             "executable": {k: name for name, k in numbers.items()},
         },
-        notes=(Note(f"operations of a job as run time on {reference_gflops:g} Gflop/s", len(jobs)),),
+        notes=(Note(f"operations of a job as run time on {reference_gflops:g} Gflop/s", len(jobs), level="fact"),),
     )  # fmt: skip
-    return workload if processors is None else _fitting(workload, processors, Ledger(path, strict))
+    return workload if processors is None else fitting(workload, processors, Ledger(path, strict))
 
 
 def _profiled(job: Json, profiles: dict[str, Json]) -> bool:
@@ -134,14 +134,18 @@ def _size(job: Json) -> dict[str, int]:
     return {"nodes": nodes, "processors": tasks}
 
 
-def _fitting(workload: Workload, processors: int, ledger: Ledger) -> Workload:
-    """The jobs that are no larger than the machine."""
+def fitting(workload: Workload, processors: int, ledger: Ledger) -> Workload:
+    """The jobs that are no larger than the machine.
+
+    Raises:
+        InputError: there are none, or there are larger ones and the ledger is strict.
+    """
+    ledger.measure(workload.trace_row + 1, workload.run_time_s * workload.processors)
     larger = workload.processors > processors
     what = f"job larger than the machine ({processors} processors) dropped"
-    if larger.any():
-        ledger.repair(what, workload.trace_row[larger] + 1, column="res", fix="remove the job")
+    ledger.drop(what, workload.trace_row[larger] + 1, column="res", fix="remove the job")
     if larger.all():
         raise InputError("no job is left", file=ledger.file, fix=f"no job can be simulated: {ledger.summary()}")
     kept = workload.take(np.flatnonzero(~larger))
-    notes = tuple(Note(note.what, note.count) for note in ledger.notes)
+    notes = tuple(replace(note, first_line=None) for note in ledger.notes)
     return replace(kept, machine_processors=processors, notes=(*kept.notes, *notes))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.notes import Level, Note, Share
+from greenbatch.notes import JOBS, Level, Note, Share
 
 Floats = NDArray[np.float64]
 _EMPTY = np.empty(0)
@@ -63,8 +63,9 @@ class Ledger:
         Raises:
             InputError: ``strict`` and there is at least one line.
         """
-        work_s = self.work_s[self._rows(lines)] if self.lines.size else np.ones(1)
-        self.repair(what, lines, column=column, fix=fix, level="repair" if not work_s.any() else "change")
+        work_s = self.work_s[self._rows(lines)] if self.lines.size else np.zeros(1)
+        self.repair(what, lines, column=column, fix=fix, about=JOBS,
+                    level="change" if work_s.any() else "repair")  # fmt: skip
 
     def fact(
         self, what: str, lines: NDArray[Any], *, about: str = "", level: Level = "fact", shares: tuple[Share, ...] = ()
@@ -80,10 +81,15 @@ class Ledger:
         """
         if not len(lines):
             return
-        count, measured = len(lines), ()
+        count = len(lines)
+        measured: tuple[Share, ...] = ()
         if self.lines.size and level != "fact":
             count, measured = int(self.jobs[self._rows(lines)].sum()), self._shares(lines)
         self.notes.append(Note(what, count, int(lines.min()), about, level, (*measured, *shares)))
+
+    def say(self, what: str, count: int) -> None:
+        """Note something that changes no value and has no line."""
+        self.notes.append(Note(what, count, level="fact"))
 
     def summary(self) -> str:
         """All notes in one line."""
@@ -95,8 +101,6 @@ class Ledger:
     def _shares(self, lines: NDArray[Any]) -> tuple[Share, ...]:
         """Shares of all jobs and, where known, of all processor-hours."""
         rows = self._rows(lines)
-        shares = [(float(self.jobs[rows].sum() / self.jobs.sum()), "jobs")]
         part_s, whole_s = self.work_s[rows].sum(), np.nansum(self.work_s)
-        if whole_s > 0 and np.isfinite(part_s):
-            shares.append((float(part_s / whole_s), "processor-hours"))
-        return tuple(shares)
+        hours = ((float(part_s / whole_s), "processor-hours"),) if whole_s > 0 and np.isfinite(part_s) else ()
+        return (*hours, (float(self.jobs[rows].sum() / self.jobs.sum()), "jobs"))

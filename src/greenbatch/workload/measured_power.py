@@ -45,12 +45,18 @@ def measured_power(workload: Workload) -> Workload:
     power_w = workload.power_w.copy()
     power_w[~known] = estimate_w
     counts = {what: int(np.sum(basis == k)) for k, what in enumerate(_BASES)}
+    work_s = workload.run_time_s * workload.processors
+    parts = [float(work_s[~known][basis == k].sum() / work_s.sum()) for k in range(len(_BASES))]
     notes = [
-        Note(f"missing power filled in from measured jobs {what}", n, about="power_w") for what, n in counts.items()
-    ]
+        Note(
+            f"missing power filled in from measured jobs {what}", n, about="power_w", level="change",
+            shares=((n / len(workload), "jobs"), (part, "processor-hours")),
+        )
+        for (what, n), part in zip(counts.items(), parts, strict=True)
+    ]  # fmt: skip
     median, p95 = np.percentile(_relative_errors(workload, known, measured), (50, 95))
     what = f"error of power estimated from other jobs: median {median:.0%}, 95th percentile {p95:.0%}; measured jobs"
-    notes.append(Note(what, int(measured.size), about="power_w"))
+    notes.append(Note(what, int(measured.size), about="power_w", level="fact"))
     kept = tuple(note for note in notes if note.count) if (~known).any() else ()
     return replace(workload, power_w=power_w, notes=(*workload.notes, *kept))
 

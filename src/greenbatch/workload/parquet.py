@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
 from greenbatch.files import first_bytes, parquet_schema, read_bytes, sha256_of
+from greenbatch.workload.plausible_power import plausible_samples
 
 if TYPE_CHECKING:
     import polars
@@ -28,7 +29,7 @@ MISSING = frozenset({"", "NA", "N/A", "NULL", "NAN", "NONE"})
 
 Kind = Literal["number", "whole", "limit", "time", "name", "samples"]
 """What a column holds: numbers; whole numbers; a limit, which may be the word INFINITE; time stamps; names; lists of
-numbers, of which only mean and length are kept."""
+power samples, of which only the mean of the plausible ones, their number and that of the others are kept."""
 
 _NEEDED: Mapping[Kind, tuple[str, str]] = {
     "number": ("numbers", "convert it to numbers"),
@@ -39,7 +40,8 @@ _NEEDED: Mapping[Kind, tuple[str, str]] = {
     "samples": ("lists of numbers", "convert it to lists of numbers"),
 }
 """What a kind of column must hold, and what to do if it does not."""
-_UNLIMITED = MISSING | {"INFINITE", "UNLIMITED"}
+_UNLIMITED, _INFINITE = frozenset({"INFINITE", "UNLIMITED", "PARTITION_LIMIT"}), str(2**32 - 1)
+"""Words for no limit, and the number that Slurm has for it."""
 _NEVER = MISSING | {"NAT", "UNKNOWN"}
 _OFFSET = r"(\d:\d\d:\d\d(?:\.\d+)?)\s?(Z|[+-]\d\d:?\d\d)$"
 """The end of a time stamp with an offset from UTC."""
@@ -108,7 +110,7 @@ class Cells:
     sha256: str
     """SHA-256 of the file."""
     frame: polars.DataFrame
-    """The columns, samples replaced by their mean and ``NAME length``."""
+    """The columns, samples replaced by their mean, ``NAME length`` and ``NAME beyond``, which are left out."""
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -164,13 +166,16 @@ class Cells:
         return _known(microseconds), local, np.zeros(len(stamps), dtype=bool)
 
 
-def read_cells(path: Path, columns: Mapping[str, Kind], optional: Set[str] = frozenset()) -> Cells:
+def read_cells(
+    path: Path, columns: Mapping[str, Kind], optional: Set[str] = frozenset(), *, nodes: str | None = None
+) -> Cells:
     """Read the given columns of a Parquet file, plain or gzip.
 
     Args:
         path: the file.
         columns: name -> what the column holds.
         optional: columns that the file need not have.
+        nodes: column of the number of nodes that samples are sums over, if any are.
 
     Raises:
         InputError: the file cannot be read, is broken or has no rows, or a column is missing or of another type.
@@ -191,7 +196,7 @@ def read_cells(path: Path, columns: Mapping[str, Kind], optional: Set[str] = fro
             fix = "download the file again, or write all columns of the data set"
             raise InputError(f"column is missing; the file has {shown!a}", file=path, field=name, fix=fix)
     wanted = [each for name, kind in columns.items() if name in schema
-              for each in _expressions(name, kind, schema[name], path)]  # fmt: skip
+              for each in _expressions(name, kind, schema[name], path, nodes)]  # fmt: skip
     with unbroken(path):
         frame = polars.scan_parquet(source).select(wanted).collect(engine="streaming")
     if not len(frame):
@@ -202,7 +207,7 @@ def read_cells(path: Path, columns: Mapping[str, Kind], optional: Set[str] = fro
     return Cells(path, sha256, frame)
 
 
-def _expressions(name: str, kind: Kind, dtype: DataType, path: Path) -> list[polars.Expr]:
+def _expressions(name: str, kind: Kind, dtype: DataType, path: Path, nodes: str | None) -> list[polars.Expr]:
     """What is read of a column.
 
     Raises:
@@ -223,13 +228,15 @@ def _expressions(name: str, kind: Kind, dtype: DataType, path: Path) -> list[pol
         return [polars.when(~text.str.to_uppercase().is_in(list(MISSING))).then(text).alias(name)]
     if kind == "samples" and dtype in (polars.List, polars.Array) and dtype.inner.is_numeric():  # type: ignore[union-attr]
         samples = column.cast(polars.List(polars.Float64))
-        return [samples.list.mean().alias(name), samples.list.len().cast(polars.Float64).alias(f"{name} length")]
+        kept = plausible_samples(samples, polars.lit(1.0) if nodes is None else polars.col(nodes))
+        length, left = (each.list.len().cast(polars.Float64) for each in (samples, kept))
+        return [kept.list.mean().alias(name), length.alias(f"{name} length"), (length - left).alias(f"{name} beyond")]
     needed, fix = _NEEDED[kind]
     raise InputError(f"holds {dtype}, not {needed}", file=path, field=name, fix=fix)
 
 
 def _limits(texts: polars.Series, path: Path) -> polars.Series:
-    """Limits as numbers, null for none.
+    """Limits as numbers, null if unknown, 2^32 - 1 for none.
 
     Raises:
         InputError: a text is neither a number nor a word for no limit; names its row.
@@ -237,7 +244,8 @@ def _limits(texts: polars.Series, path: Path) -> polars.Series:
     import polars
 
     given = texts.str.strip_chars()
-    given = given.set(given.str.to_uppercase().is_in(list(_UNLIMITED)).fill_null(False), None)
+    given = given.set(given.str.to_uppercase().is_in(list(MISSING)).fill_null(False), None)
+    given = given.set(given.str.to_uppercase().is_in(list(_UNLIMITED)).fill_null(False), _INFINITE)
     numbers = given.cast(polars.Float64, strict=False)
     bad = (given.is_not_null() & numbers.is_null()).arg_true()
     if len(bad):

@@ -6,10 +6,15 @@ and a sensor of 16 bits reads 65,535 W. One such value outweighs all others of a
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.workload.ledger import Ledger
+
+if TYPE_CHECKING:
+    import polars
 
 Floats = NDArray[np.float64]
 
@@ -23,6 +28,8 @@ SUSPICIOUS_NODE_W = 5_000.0
 """Up to this, no node is compared with others. [W]"""
 MOST_TIMES = 20.0
 """Largest ratio of a job's power per node to the median of the other jobs."""
+MOST_TIMES_OWN = 10.0
+"""Largest ratio of a sample to the median of all samples of its job."""
 FEWEST = 3
 """Measured jobs of a kind that are compared, itself included."""
 
@@ -35,8 +42,8 @@ def implausible(
     Where nodes are known, those above `MOST_NODE_W` per node, and those above `SUSPICIOUS_NODE_W` per node and more
     than `MOST_TIMES` the median of the other measured jobs. Where they are not, a job may have a node for each
     processor, so it is those above `MOST_NODE_W` per processor, and those above `MOST_NODE_W` in all and more than
-    `MOST_TIMES` the median per processor. Jobs that state GPUs are compared with each other, and so are the others. With
-    an even number of other jobs the lower of the two in the middle counts, so that of three jobs two may be wrong.
+    `MOST_TIMES` the median per processor. Jobs that state GPUs are compared with each other, and so are the others.
+    With an even number of other jobs the lower of the two in the middle counts, so that of three two may be wrong.
 
     Args:
         power_w: mean power, idle power of the nodes included; NaN if not measured, shape (n,). [W]
@@ -95,6 +102,25 @@ def without_implausible(
         shares=((float(energy_j[bad].sum() / np.nansum(energy_j)), "energy"),),
     )  # fmt: skip
     return np.where(bad, np.nan, power_w)
+
+
+def plausible_samples(samples: polars.Expr, nodes: polars.Expr) -> polars.Expr:
+    """Lists of power samples, each the sum over a job's nodes [W], without those that no nodes draw.
+
+    These are above `MOST_NODE_W` per node, or above `SUSPICIOUS_NODE_W` per node and more than `MOST_TIMES_OWN` the
+    median of the job's samples, as where the sensor of one node of several fails.
+
+    Args:
+        samples: lists of floats.
+        nodes: number of nodes; unknown ones count as one.
+    """
+    import polars
+
+    count = nodes.cast(polars.Float64).fill_null(1.0).clip(1.0)
+    each = polars.element()
+    usual = (each <= SUSPICIOUS_NODE_W) | (each <= MOST_TIMES_OWN * each.median())
+    kept = (samples / count).list.eval(each.filter((each <= MOST_NODE_W) & usual)) * count
+    return polars.when(samples.list.max() > SUSPICIOUS_NODE_W * count).then(kept).otherwise(samples)
 
 
 def _up(power_w: Floats, nodes: Floats, processors: Floats, bad: NDArray[np.bool_]) -> float:

@@ -23,25 +23,28 @@ SAMPLING_S = 20.0
 
 
 def read_pm100(
-    path: str | Path, *, strict: bool = False, processors: int | None = None, time_zone: str | None = None
-) -> Workload:
+    path: str | Path, *, strict: bool = False, processors: int | None = None, time_zone: str | None = None,
+    most_node_w: float | None = None,
+) -> Workload:  # fmt: skip
     """Read PM100's table of jobs, or all Parquet files of a folder.
 
     The submit time is ``submit_time``, or ``eligible_time`` if that is later. The run time is ``run_time`` (else
-    ``end_time`` - ``start_time``), the requested time ``time_limit`` in minutes (INFINITE counts as unknown), and
+    ``end_time`` - ``start_time``), the requested time ``time_limit`` in minutes (for INFINITE, see
+    `requested.requested_times`), and
     processors are the allocated, else the requested logical cores. Jobs have nodes of their own (``exclusive``). Job
     numbers are 1..n by submit time.
 
-    Power is constant while a job runs: the mean of all samples of ``node_power_consumption``, the sum over the job's
-    nodes [W], idle power and GPUs included. The course of the power over time is not kept, and the lists for CPU and
-    memory, which may be of other lengths, are not read. Without samples the power is unknown. Memory is not read: the
-    data set states no unit.
+    Power is constant while a job runs: the mean of all plausible samples of ``node_power_consumption``, the sum over
+    the job's nodes [W], idle power and GPUs included; `plausible_power` says which are. The course of the power over
+    time is not kept, and the lists for CPU and memory, which may be of other lengths, are not read. Without samples the
+    power is unknown. Memory is not read: the data set states no unit.
 
     Args:
         path: the file, plain or gzip, or a folder.
         strict: refuse what would otherwise be dropped.
         processors: machine size [logical cores]; larger jobs are dropped.
         time_zone: IANA zone of time stamps without an offset; the data set's own are in UTC and say so.
+        most_node_w: highest plausible power of a node, for jobs as a whole. [W]
 
     Returns:
         The jobs; trace time 0 is the first submission.
@@ -50,7 +53,9 @@ def read_pm100(
         InputError: a file cannot be read, lacks a column or has one of another type, no job is left, or a drop is
             necessary under ``strict``.
     """
-    return read_power_trace(path, PM100, strict=strict, processors=processors, time_zone=time_zone)
+    return read_power_trace(
+        path, PM100, strict=strict, processors=processors, time_zone=time_zone, most_node_w=most_node_w
+    )
 
 
 def _jobs(cells: Cells, times: Mapping[str, Floats], numbering: Numbering, ledger: Ledger) -> Jobs:
@@ -88,7 +93,8 @@ PM100 = PowerTrace(
     marks=frozenset({"node_power_consumption", "num_cores_alloc"}),
     fields={
         "submit_s": "submit_time", "start_s": "start_time", "end_s": "end_time", "run_time_s": "run_time",
-        "processors": "num_cores_alloc",
+        "processors": "num_cores_alloc", "power_w": "node_power_consumption",
     },
+    nodes="num_nodes_alloc",
     jobs=_jobs,
 )  # fmt: skip

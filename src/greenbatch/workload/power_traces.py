@@ -7,7 +7,7 @@ be simulated, requested times, the clock and job numbers are the same for all.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
-from greenbatch.notes import Note
+from greenbatch.notes import Level, Note
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.local_time import unix_times, zone
 from greenbatch.workload.parquet import Cells, Floats, Kind, parquet_files, read_cells
-from greenbatch.workload.requested import requested_times
+from greenbatch.workload.plausible_power import without_implausible
+from greenbatch.workload.requested import known_limits, requested_times
 from greenbatch.workload.table import SHORTEST_S, Workload, is_float, trace_name
 
 Jobs = dict[str, Floats]
@@ -29,8 +30,6 @@ Jobs = dict[str, Floats]
 Numbering = dict[str, dict[str, int]]
 """Column -> name -> number."""
 
-NO_LIMIT_S = 10 * 365 * 86_400.0
-"""Longer limits stand for none: Slurm's INFINITE is 2^32 - 1 minutes. [s]"""
 APART_S = 60.0
 """Larger differences of run time and end - start are counted. [s]"""
 
@@ -47,6 +46,8 @@ class PowerTrace:
     """Columns by which a file is recognized."""
     fields: Mapping[str, str]
     """Column of the jobs -> column of the file, for messages."""
+    nodes: str | None = None
+    """Column of the number of nodes that samples of power are sums over, if it has such samples."""
     jobs: Callable[[Cells, Mapping[str, Floats], Numbering, Ledger], Jobs]
     """The jobs of one file; the second argument has its times. [Unix s]"""
 
@@ -63,8 +64,9 @@ _UNUSABLE: tuple[tuple[str, str, str, Callable[[Jobs], NDArray[np.bool_]]], ...]
 
 
 def read_power_trace(
-    path: str | Path, trace: PowerTrace, *, strict: bool, processors: int | None, time_zone: str | None
-) -> Workload:
+    path: str | Path, trace: PowerTrace, *, strict: bool, processors: int | None, time_zone: str | None,
+    most_node_w: float | None,
+) -> Workload:  # fmt: skip
     """Read one file of a data set, or all ``*.parquet`` of a folder one by one.
 
     Args:
@@ -73,6 +75,7 @@ def read_power_trace(
         strict: refuse what would otherwise be dropped.
         processors: machine size; larger jobs are dropped.
         time_zone: IANA zone of time stamps without an offset; None takes them as UTC and leaves ``unix_start_s`` None.
+        most_node_w: highest plausible power of a node, instead of `plausible_power.implausible`'s. [W]
 
     Raises:
         InputError: a file cannot be read, lacks a column or has one of another type, no job is left, or a drop is
@@ -86,11 +89,13 @@ def read_power_trace(
     parts: list[_Part] = []
     for file in files:
         rows = sum(part.rows for part in parts)
-        parts.append(_read_file(Ledger(file, strict), trace, tz, processors, numbering, rows))
-    notes = parts[0].notes if len(parts) == 1 else _of_all_files([note for part in parts for note in part.notes])
+        parts.append(_read_file(Ledger(file, strict), trace, tz, processors, numbering, rows, most_node_w))
+    notes = parts[0].notes if len(parts) == 1 else _of_all_files(parts)
     fixed = tz is not None or not any(part.local for part in parts)
     if not fixed:
-        notes.append(Note("time stamps without a time zone taken as UTC", sum(part.rows for part in parts)))
+        notes.append(
+            Note("time stamps without a time zone taken as UTC", sum(part.local for part in parts), level="fact")
+        )
     columns = {name: np.concatenate([part.jobs.pop(name) for part in parts]) for name in list(parts[0].jobs)}
     submit_s = columns["submit_s"]
     if not submit_s.size:
@@ -117,37 +122,57 @@ class _Part:
     notes: list[Note]
     rows: int
     """Rows, those that are dropped included."""
-    local: bool
-    """Whether any time has no offset from UTC."""
+    work_s: float
+    """Processor-seconds of these. [s]"""
+    energy_j: float
+    """Measured energy of these. [J]"""
+    local: int
+    """Rows with a time that has no offset from UTC."""
     sha256: str
 
 
 def _read_file(
-    ledger: Ledger, trace: PowerTrace, tz: ZoneInfo | None, processors: int | None, numbering: Numbering, before: int
-) -> _Part:
+    ledger: Ledger, trace: PowerTrace, tz: ZoneInfo | None, processors: int | None, numbering: Numbering, before: int,
+    most_node_w: float | None,
+) -> _Part:  # fmt: skip
     """Read the file of a ledger; ``before`` is the number of rows of the files before it."""
-    cells = read_cells(ledger.file, trace.columns, trace.optional)
+    cells = read_cells(ledger.file, trace.columns, trace.optional, nodes=trace.nodes)
     times, local = _times(cells, trace, tz, ledger)
     jobs = trace.jobs(cells, times, numbering, ledger)
     jobs["row"] = cells.rows.astype(np.float64)
     jobs["trace_row"] = jobs["row"] + (before - 1.0)
     span_s = jobs["end_s"] - jobs["start_s"]
     jobs["run_time_s"] = np.where(np.isnan(jobs["run_time_s"]), span_s, jobs["run_time_s"])
+    work_s = np.where(np.isnan(jobs["start_s"]), 0.0, np.maximum(jobs["run_time_s"], 0.0) * jobs["processors"])
+    ledger.measure(cells.rows, work_s)
+    energy_j = float(np.nansum(jobs["power_w"] * jobs["run_time_s"]))
+    for name in (name for name, kind in trace.columns.items() if kind == "samples"):
+        what, beyond = (
+            "job with power samples beyond all plausible, these left out",
+            cells.numbers(f"{name} beyond") > 0,
+        )
+        ledger.repair(
+            what, cells.rows[beyond], column=name, fix="clear these samples", level="warning", about="power_w"
+        )
+    jobs["power_w"] = without_implausible(
+        jobs["power_w"], jobs["run_time_s"], jobs["processors"], jobs["nodes"], jobs.get("gpus", np.zeros(len(span_s))),
+        cells.rows, ledger, column=trace.fields["power_w"], most_node_w=most_node_w,
+    )  # fmt: skip
     jobs = _finished(_without_unusable(jobs, trace, processors, ledger), ledger)
-    return _Part(jobs, ledger.notes, len(cells.rows), local, cells.sha256)
+    return _Part(jobs, ledger.notes, len(cells.rows), float(np.nansum(work_s)), energy_j, local, cells.sha256)
 
 
-def _times(cells: Cells, trace: PowerTrace, tz: ZoneInfo | None, ledger: Ledger) -> tuple[dict[str, Floats], bool]:
-    """The times of one file [Unix s], and whether any of them is local."""
+def _times(cells: Cells, trace: PowerTrace, tz: ZoneInfo | None, ledger: Ledger) -> tuple[dict[str, Floats], int]:
+    """The times of one file [Unix s], and how many rows have one that is local."""
     times: dict[str, Floats] = {}
-    any_local = False
+    any_local = np.zeros(len(cells.rows), dtype=bool)
     for name in (name for name, kind in trace.columns.items() if kind == "time"):
         stamps_s, local, unreadable = cells.times(name)
         fix = "write times such as 2023-06-01 12:00:00"
         ledger.repair("time that cannot be read, taken as missing", cells.rows[unreadable], column=name, fix=fix)
         times[name] = unix_times(stamps_s, local, tz).first_s
-        any_local |= bool(np.any(local & np.isfinite(stamps_s)))
-    return times, any_local
+        any_local |= local & np.isfinite(stamps_s)
+    return times, int(np.count_nonzero(any_local))
 
 
 def _without_unusable(jobs: Jobs, trace: PowerTrace, processors: int | None, ledger: Ledger) -> Jobs:
@@ -159,7 +184,7 @@ def _without_unusable(jobs: Jobs, trace: PowerTrace, processors: int | None, led
     for what, column, fix, which in rules:
         bad = which(jobs)
         if bad.any():
-            ledger.repair(f"{what} dropped", _rows(jobs)[bad], column=trace.fields[column], fix=fix)
+            ledger.drop(f"{what} dropped", _rows(jobs)[bad], column=trace.fields[column], fix=fix)
             jobs = {name: values[~bad] for name, values in jobs.items()}
     return jobs
 
@@ -170,9 +195,8 @@ def _finished(jobs: Jobs, ledger: Ledger) -> Jobs:
     apart = np.abs(jobs["run_time_s"] - (jobs.pop("end_s") - jobs["start_s"])) > APART_S
     ledger.fact(f"run time more than {APART_S:g} s from end - start (kept)", rows[apart])
     limit_s, wait_s = jobs.pop("limit_s"), jobs.pop("start_s") - jobs["submit_s"]
-    stated_s = np.where((limit_s > 0) & (limit_s < NO_LIMIT_S), limit_s, np.nan)
     jobs["requested_time_s"] = requested_times(
-        stated_s, jobs["run_time_s"], rows, ledger, unknown="missing or unlimited"
+        known_limits(limit_s), jobs["run_time_s"], rows, ledger, unknown="missing or unlimited"
     )
     ledger.fact("start before submission, recorded wait ignored", rows[wait_s < 0])
     jobs["recorded_wait_s"] = np.where(wait_s < 0, np.nan, wait_s)
@@ -189,11 +213,19 @@ def _rows(jobs: Jobs) -> NDArray[np.int64]:
     return jobs["row"].astype(np.int64)
 
 
-def _of_all_files(notes: Sequence[Note]) -> list[Note]:
+def _of_all_files(parts: Sequence[_Part]) -> list[Note]:
     """Notes of several files added up, without lines."""
-    found: dict[tuple[str, str], Note] = {}
-    for note in notes:
-        key = note.what, note.about
-        count = note.count + (found[key].count if key in found else 0)
-        found[key] = replace(note, count=count, first_line=None)
-    return list(found.values())
+    wholes: dict[str, list[float]] = {
+        "jobs": [part.rows for part in parts], "processor-hours": [part.work_s for part in parts],
+        "energy": [part.energy_j for part in parts],
+    }  # fmt: skip
+    found: dict[tuple[str, str, Level], tuple[int, dict[str, float]]] = {}
+    for k, part in enumerate(parts):
+        for note in part.notes:
+            count, amounts = found.get((note.what, note.about, note.level), (0, {}))
+            amounts |= {of: amounts.get(of, 0.0) + share * wholes[of][k] for share, of in note.shares}
+            found[note.what, note.about, note.level] = (count + note.count, amounts)
+    return [
+        Note(what, count, None, about, level, tuple((amount / sum(wholes[of]), of) for of, amount in amounts.items()))
+        for (what, about, level), (count, amounts) in found.items()
+    ]

@@ -11,7 +11,12 @@ from greenbatch.workload.ledger import Ledger
 Floats = NDArray[np.float64]
 
 NO_LIMIT_S = 10 * 365 * 86_400.0
-"""Longer limits stand for none: Slurm's INFINITE is 2^32 - 1 minutes. [s]"""
+"""Longer limits of batch systems stand for none: Slurm's INFINITE is 2^32 - 1 minutes. [s]"""
+
+
+def known_limits(limit_s: Floats) -> Floats:
+    """Limits of a batch system with NaN for those that are not > 0, and infinity for those that stand for none. [s]"""
+    return np.where(limit_s > NO_LIMIT_S, np.inf, np.where(limit_s > 0, limit_s, np.nan))
 
 
 def requested_times(
@@ -33,7 +38,7 @@ def requested_times(
         most_s: longest time that the partition of each job allows; NaN or infinite if unknown. [s]
     """
     requested_s = stated_s.copy()
-    unlimited = stated_s > NO_LIMIT_S
+    unlimited = np.isposinf(stated_s)
     longest_s = float(stated_s[~unlimited & ~np.isnan(stated_s)].max(initial=0.0))
     allowed_s = np.full(len(stated_s), np.nan) if most_s is None else np.where(most_s <= NO_LIMIT_S, most_s, np.nan)
     by_partition = unlimited & np.isfinite(allowed_s)

@@ -22,14 +22,13 @@ from numpy.typing import NDArray
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.files import read_bytes
-from greenbatch.notes import Note
 from greenbatch.workload import sacct_text
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.local_time import unix_times, zone
 from greenbatch.workload.plausible_power import without_implausible
-from greenbatch.workload.requested import requested_times
+from greenbatch.workload.requested import known_limits, requested_times
 from greenbatch.workload.sacct_text import Dump
-from greenbatch.workload.shared_nodes import parts_of_nodes
+from greenbatch.workload.shared_nodes import are_of_nodes, parts_of_nodes
 from greenbatch.workload.table import Workload, trace_name
 
 Floats = NDArray[np.float64]
@@ -38,7 +37,7 @@ Mask = NDArray[np.bool_]
 Requeued = Literal["last-run", "every-run"]
 """What is kept of a job that was requeued: its last run, or every run as a job of its own."""
 SharedNodes = Literal["split", "keep"]
-"""What is done with the energy that Slurm books on jobs which shared nodes: split it among them, or keep it."""
+"""What is done with the energies of jobs that shared nodes: they are those of the nodes and split, or kept."""
 
 _UNFINISHED = frozenset(
     ("PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING", "RESIZING", "SIGNALING", "STAGE_OUT", "STOPPED")
@@ -101,8 +100,8 @@ def read_sacct(
     strict: bool = False,
     time_zone: str | None = None,
     processors: int | None = None,
-    requeued: Requeued = "last-run",
-    shared_nodes: SharedNodes = "split",
+    requeued: Requeued | None = None,
+    shared_nodes: SharedNodes | None = None,
     most_node_w: float | None = None,
     partition_limits_s: Mapping[str, float] | None = None,
 ) -> Workload:
@@ -119,7 +118,8 @@ def read_sacct(
 
     Power is ConsumedEnergyRaw / run time if recorded. Slurm measures whole nodes, idle power included, and books them
     on every job there, so the energy of nodes that jobs shared at the same time, as NodeList tells, is split by their
-    processors. Power that no machine draws is left out: `plausible_power.implausible`.
+    processors, unless the energies contradict that they are those of nodes (`shared_nodes.are_of_nodes`). Power that no
+    machine draws is left out: `plausible_power.implausible`.
 
     Args:
         path: the dump.
@@ -127,10 +127,11 @@ def read_sacct(
         time_zone: IANA zone of times without an offset; ``UTC`` for dumps made with ``TZ=UTC``. If None, they are
             taken as UTC and ``unix_start_s`` of the workload is None.
         processors: machine size [CPUs as Slurm counts them]; larger jobs are dropped.
-        requeued: of a job that was requeued (``sacct -D`` lists its runs), keep the last run, or every run as a job
-            that is submitted when it was queued again; then ``preceding_job`` and ``think_time_s`` tell of the run
-            before.
-        shared_nodes: ``keep`` if the site's energies are those of jobs, not of nodes.
+        requeued: of a job that was requeued (``sacct -D`` lists its runs), keep the last run (default), or every run
+            as a job that is submitted when it was queued again; then ``preceding_job`` and ``think_time_s`` tell of
+            the run before.
+        shared_nodes: ``keep`` if the site's energies are those of jobs, ``split`` if they are those of nodes; by
+            default that is judged by the energies.
         most_node_w: highest plausible power of a node. [W]
         partition_limits_s: partition -> ``MaxTime``, for jobs without a time limit of their own. [s]
 
@@ -144,7 +145,7 @@ def read_sacct(
     path = Path(path)
     processors = None if processors is None else whole_number(processors, "processors", lowest=1)
     for field, given, kind in (("requeued", requeued, Requeued), ("shared_nodes", shared_nodes, SharedNodes)):
-        if given not in (choices := get_args(kind)):
+        if given is not None and given not in (choices := get_args(kind)):
             fix = did_you_mean(str(given), choices, otherwise="use " + " or ".join(choices))
             raise InputError(f"is {given!r}", field=field, fix=fix)
     tz = None if time_zone is None else zone(time_zone)
@@ -162,8 +163,9 @@ def read_sacct(
         ledger.fact("time stamps without a time zone taken as UTC", raw["line"][local])
     jobs = _without_unusable(rows, requeued, ledger)
     jobs.energy_j = _plausible_energy(jobs, most_node_w, ledger)
-    if shared_nodes == "split":
-        jobs.energy_j = _split_energy(jobs, rows, {code: text for text, code in lists.items()}, ledger)
+    if shared_nodes != "keep":
+        texts = {code: text for text, code in lists.items()}
+        jobs.energy_j = _split_energy(jobs, rows, texts, ledger, certain=shared_nodes == "split")
     jobs = _merged(jobs, ledger)
     if processors is not None:
         larger = jobs.processors > processors
@@ -319,7 +321,8 @@ def _jobs(raw: dict[str, NDArray[Any]], tz: ZoneInfo | None, ledger: Ledger) -> 
     same = ("line", "tasks", "key", "leader", "number", "status", "unfinished", "limit_s", "energy_j", "gpus",
             "node_list", *_NAMES)  # fmt: skip
     return _Jobs(
-        trace_row=np.arange(len(submit_s)), run=np.zeros(len(submit_s), dtype=np.int64), submit_s=submit_s, start_s=start_s, run_s=run_s, allocated=allocated,
+        trace_row=np.arange(len(submit_s)), run=np.zeros(len(submit_s), dtype=np.int64),
+        submit_s=submit_s, start_s=start_s, run_s=run_s, allocated=allocated,
         processors=processors, nodes=nodes,
         memory_kb=np.where(np.isnan(raw["memory_kb"]), divided_kb, raw["memory_kb"]),
         **{name: raw[name] for name in same},
@@ -365,7 +368,7 @@ def _once(jobs: _Jobs, ledger: Ledger) -> _Jobs:
     return jobs.take(~repeated)
 
 
-def _without_unusable(jobs: _Jobs, requeued: Requeued, ledger: Ledger) -> _Jobs:
+def _without_unusable(jobs: _Jobs, requeued: Requeued | None, ledger: Ledger) -> _Jobs:
     """Drop jobs that never ran, have not ended, or ran again later, and unusable ones, in this order."""
 
     def drop(bad: Mask, what: str, field: str, fix: str = "remove the row") -> None:
@@ -379,7 +382,7 @@ def _without_unusable(jobs: _Jobs, requeued: Requeued, ledger: Ledger) -> _Jobs:
     drop(never[~waiting], "job that never started", "Start")
     drop(jobs.unfinished, "job that was still running", "State")
     earlier, after_s, run = _runs(jobs)
-    if requeued == "last-run":
+    if requeued != "every-run":
         fix = 'run sacct without -D, or keep them: workload.requeued = "every-run"'
         drop(earlier, "earlier run of a requeued job", "JobID", fix)
     else:
@@ -418,7 +421,7 @@ def _plausible_energy(jobs: _Jobs, most_node_w: float | None, ledger: Ledger) ->
     return np.where(np.isnan(power_w), np.nan, jobs.energy_j)
 
 
-def _split_energy(jobs: _Jobs, rows: _Jobs, lists: Mapping[int, str], ledger: Ledger) -> Floats:
+def _split_energy(jobs: _Jobs, rows: _Jobs, lists: Mapping[int, str], ledger: Ledger, *, certain: bool) -> Floats:
     """Energies with those of nodes that jobs shared split among these. [J]
 
     Args:
@@ -426,15 +429,20 @@ def _split_energy(jobs: _Jobs, rows: _Jobs, lists: Mapping[int, str], ledger: Le
         rows: all rows, which held processors of the nodes too.
         lists: number -> node list.
         ledger: takes the notes.
+        certain: whether energies are known to be those of nodes.
     """
     measured = np.isfinite(jobs.energy_j)
     if not measured.any():
         return jobs.energy_j
     names = {code: sacct_text.node_names(lists[code]) for code in np.unique(rows.node_list).tolist()}
     nodes_of = [names[code] for code in rows.node_list.tolist()]
-    part = parts_of_nodes(nodes_of, rows.start_s, rows.run_s, rows.processors)
-    part = part[np.searchsorted(rows.trace_row, jobs.trace_row)]
+    place = np.searchsorted(rows.trace_row, jobs.trace_row)
+    part = parts_of_nodes(nodes_of, rows.start_s, rows.run_s, rows.processors)[place]
     shared = measured & (part < 1)
+    if not certain and not are_of_nodes([nodes_of[k] for k in place.tolist()], jobs.start_s, jobs.run_s, jobs.energy_j):
+        what = "measured jobs shared nodes, and their energies are not those of nodes: kept"
+        ledger.fact(what, jobs.line[shared], about="power_w")
+        return jobs.energy_j
     what = "measured jobs shared nodes: the energy of these is split by processors"
     ledger.fact(what, jobs.line[shared], about="power_w", level="change")
     each = jobs.processors / np.fmax(jobs.nodes, 1)
@@ -475,8 +483,9 @@ def _merged(jobs: _Jobs, ledger: Ledger) -> _Jobs:
 
 
 def _columns(jobs: _Jobs, origin_s: float, most_s: Floats, ledger: Ledger) -> dict[str, Any]:
-    limit_s = np.where(jobs.limit_s > 0, jobs.limit_s, np.nan)
-    requested_s = requested_times(limit_s, jobs.run_s, jobs.line, ledger, unknown="missing or unlimited", most_s=most_s)
+    requested_s = requested_times(
+        known_limits(jobs.limit_s), jobs.run_s, jobs.line, ledger, unknown="missing or unlimited", most_s=most_s
+    )
     ids = _job_ids(jobs, ledger)
     preceding, think_s = _run_before(jobs, ids)
     wait_s = jobs.start_s - jobs.submit_s
@@ -488,7 +497,8 @@ def _columns(jobs: _Jobs, origin_s: float, most_s: Floats, ledger: Ledger) -> di
     ledger.fact("more nodes than processors, number of nodes ignored", jobs.line[crowded])
     nodes = np.where(crowded | np.isnan(jobs.nodes), -1, jobs.nodes)
     return {
-        "job_id": ids, "preceding_job": preceding, "think_time_s": think_s, "submit_s": jobs.submit_s - origin_s, "run_time_s": jobs.run_s,
+        "job_id": ids, "preceding_job": preceding, "think_time_s": think_s,
+        "submit_s": jobs.submit_s - origin_s, "run_time_s": jobs.run_s,
         "requested_time_s": requested_s, "processors": jobs.processors, "power_w": jobs.energy_j / jobs.run_s,
         "user": jobs.user, "group": jobs.group, "queue": jobs.queue, "partition": jobs.partition, "nodes": nodes,
         "gpus": np.where(np.isnan(jobs.gpus), -1, jobs.gpus), "requested_memory_kb": jobs.memory_kb / jobs.processors,

@@ -14,6 +14,37 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+COARSE = 1.05
+"""Ratio up to which two energies may differ because sensors are read seldom."""
+FEW = 0.1
+"""Share of contradicting pairs up to which energies are taken as those of nodes."""
+
+
+def are_of_nodes(nodes_of: Sequence[Sequence[str]], start_s: Floats, run_s: Floats, energy_j: Floats) -> bool:
+    """Whether measured energies can be those of whole nodes; some sites record those of the jobs themselves.
+
+    A node uses no more in a part of a time than in all of it. So of two jobs on one node of which one ran within the
+    other's time, the inner one cannot have more energy, if it is the node's. Energies of jobs contradict that wherever
+    the inner job is the larger one. Only jobs on a single node are looked at, each beside the next one that started.
+
+    Args:
+        nodes_of: names of the nodes of each job.
+        start_s: starts of the jobs. [s]
+        run_s: run times. [s]
+        energy_j: measured energies, NaN if none. [J]
+    """
+    alone = np.array([len(names) == 1 for names in nodes_of], dtype=bool) & np.isfinite(energy_j) & np.isfinite(start_s)
+    jobs = np.flatnonzero(alone)
+    _, node = np.unique([nodes_of[job][0] for job in jobs.tolist()], return_inverse=True)
+    end_s = (start_s + run_s)[jobs]
+    order = np.lexsort((-energy_j[jobs], -end_s, start_s[jobs], node))
+    outer, inner = order[:-1], order[1:]
+    nested = (node[outer] == node[inner]) & (end_s[inner] <= end_s[outer])
+    same = nested & (start_s[jobs][outer] == start_s[jobs][inner]) & (end_s[outer] == end_s[inner])
+    outer_j, inner_j = energy_j[jobs][outer], energy_j[jobs][inner]
+    contradicts = (nested & (inner_j > COARSE * outer_j)) | (same & (outer_j > COARSE * inner_j))
+    return bool(np.count_nonzero(contradicts) <= FEW * np.count_nonzero(nested))
+
 
 def parts_of_nodes(
     nodes_of: Sequence[Sequence[str]], start_s: Floats, run_s: Floats, processors: Floats
@@ -37,7 +68,8 @@ def parts_of_nodes(
     if not jobs.size:
         return parts
     number: dict[str, int] = {}
-    node = np.array([number.setdefault(name, len(number)) for job in np.flatnonzero(ran) for name in nodes_of[job]])
+    holders = np.flatnonzero(ran).tolist()
+    node = np.array([number.setdefault(name, len(number)) for job in holders for name in nodes_of[job]])
     held = processors[jobs] / counts[jobs]
     times_s = np.concatenate((start_s[jobs], start_s[jobs] + run_s[jobs]))
     order = np.lexsort((times_s, np.concatenate((node, node))))

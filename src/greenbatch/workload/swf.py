@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.files import read_bytes, write_bytes
-from greenbatch.notes import Note
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.requested import requested_times
 from greenbatch.workload.swf_alea import with_extras
@@ -166,12 +165,15 @@ def _repaired(
     def drop(bad: NDArray[np.bool_], what: str, field: str, fix: str) -> None:
         nonlocal rows, lines, trace_row
         if bad.any():
-            ledger.repair(what, lines[bad], column=field, fix=fix)
+            ledger.drop(what, lines[bad], column=field, fix=fix)
             rows, lines, trace_row = rows[~bad], lines[~bad], trace_row[~bad]
 
     if rules.repair_ids:
         drop(_partial_records(rows), "partial record of a job (status 2-4) dropped", field_name(11), "remove the line")
         drop(_repeated_rows(rows), "repeated row dropped", "job line", "remove the line")
+    wanted = np.maximum(rows[:, 4], rows[:, 7])
+    known = (rows[:, 3] >= 0) & (wanted > 0)
+    ledger.measure(lines, np.where(known, rows[:, 3] * wanted, np.nan))
     drop(rows[:, 1] < 0, "job without submit time dropped", field_name(2), "give seconds >= 0")
     drop(np.maximum(rows[:, 4], rows[:, 7]) <= 0, "job without processors dropped", field_name(5), "give at least 1")
     for below_zero, default_s, what in (
@@ -280,10 +282,10 @@ def _machine_size(header: Mapping[str, list[str]], ledger: Ledger) -> int | None
     for key in ("maxprocs", "maxnodes"):
         sizes = _stated(header, key, ledger, whole=True)
         if len(sizes) > 1:
-            ledger.notes.append(Note(f"header states {key} more than once, {sizes[0]:g} used", len(sizes)))
+            ledger.say(f"header states {key} more than once, {sizes[0]:g} used", len(sizes))
         if sizes:
             return int(sizes[0])
-    ledger.notes.append(Note("header states no machine size", 1))
+    ledger.say("header states no machine size", 1)
     return None
 
 
@@ -300,7 +302,7 @@ def _stated(header: Mapping[str, list[str]], key: str, ledger: Ledger, *, whole:
             numbers.append(value)
         elif text and value not in (0, -1):
             wanted = f"a{' whole' * whole} number from 1 to {_LARGEST_HEADER_NUMBER:g}".replace("e+", "e")
-            ledger.notes.append(Note(f"header states {key} {text[:30]!a}, which is not {wanted}, ignored", 1))
+            ledger.say(f"header states {key} {text[:30]!a}, which is not {wanted}, ignored", 1)
     return list(dict.fromkeys(numbers))
 
 
@@ -322,7 +324,7 @@ def _time_zone(header: Mapping[str, list[str]], ledger: Ledger) -> str | None:
         try:
             ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError):
-            ledger.notes.append(Note(f"header time zone {name!r} is unknown, ignored", 1))
+            ledger.say(f"header time zone {name!r} is unknown, ignored", 1)
         else:
             return name
     return None

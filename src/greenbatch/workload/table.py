@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from greenbatch.arguments import read_only
 from greenbatch.display import Shown, span_text, to_pandas
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, visible
 from greenbatch.notes import Note
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ class Workload(Shown):
     qos: Floats
     """Quality of service, > 0 and at most 1: the job is due at submission + run time / QoS (RARE, Eq. 3.1)."""
     preceding_job: Ints
-    """Job number of the job that had to end before this one was submitted; recorded only, not simulated."""
+    """Job number of the job that had to end before this one was submitted; see ``rules.dependencies``."""
     think_time_s: Floats
-    """Time from the end of the preceding job to this submission; recorded only, not simulated. [s]"""
+    """Time from the end of the preceding job to this submission; see ``rules.dependencies``. [s]"""
     recorded_wait_s: Floats
     """Wait recorded in the trace, >= 0; NaN if none. For comparison only. [s]"""
     trace_row: Ints
@@ -182,7 +182,8 @@ class Workload(Shown):
         if n and (np.diff(ids) == 0).any():
             raise InputError(f"job id {ids[:-1][np.diff(ids) == 0][0]} occurs twice", file=name, field="job_id")
         ordered: dict[str, Any] = {c: _in_order(table.pop(c), order) for c in COLUMNS}
-        return cls(name=name, **ordered, **meta)
+        named = {key: {k: visible(each) for k, each in names.items()} for key, names in meta.pop("names", {}).items()}
+        return cls(name=visible(name), names=named, **ordered, **meta)
 
 
 COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Workload) if f.type in ("Ints", "Floats"))

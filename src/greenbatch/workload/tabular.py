@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.files import decode, parquet_schema, read_bytes
-from greenbatch.notes import Note
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.parquet import MAGIC, MISSING, unbroken
+from greenbatch.workload.plausible_power import without_implausible
 from greenbatch.workload.requested import requested_times
 from greenbatch.workload.table import COLUMNS, MAY_BE_MISSING, RANGES, Workload, is_float, trace_name
 
@@ -43,21 +43,24 @@ def read_table(
     processors: int | None = None,
     unix_start_s: float | None = None,
     time_zone: str | None = None,
+    most_node_w: float | None = None,
 ) -> Workload:
     """Read jobs from CSV (plain or gzip; comma, semicolon or tab) or Parquet, detected from the content.
 
     The first CSV line names the columns. ``submit_s``, ``run_time_s`` and ``processors`` are required; every other
     column of a `Workload` is optional, blank cells are missing values, and other columns are ignored with a note.
     A column of `NAMED` in which any cell is text holds names: they are numbered by first appearance and kept in
-    ``names``. Unlike logs, tables are not repaired: an impossible value is an error.
+    ``names``. Unlike logs, tables are not repaired: an impossible value is an error, except that a ``power_w`` which no
+    machine draws is left out: `plausible_power.implausible`.
 
     Args:
         path: the file.
         columns: column name in the file -> column of a `Workload`, for columns with other names.
-        strict: refuse jobs larger than the machine instead of dropping them.
+        strict: refuse jobs larger than the machine instead of dropping them, and implausible power.
         processors: machine size; larger jobs are dropped.
         unix_start_s: Unix time of trace time 0. [s]
         time_zone: IANA time zone of the site.
+        most_node_w: highest plausible power of a node. [W]
 
     Raises:
         InputError: the file cannot be read, a column is missing or named twice, or a cell is not a number in range;
@@ -71,12 +74,21 @@ def read_table(
         table, names, lines, ignored = _read_parquet(content, ours, path)
     else:
         table, names, lines, ignored = _read_csv(content, ours, path)
-    _check(table, lines, {v: k for k, v in ours.items()}, path)
+    theirs_of = {v: k for k, v in ours.items()}
+    _check(table, lines, theirs_of, path)
     ledger = Ledger(path, strict)
-    ledger.notes += [Note(f"column {name!r} ignored", len(lines)) for name in ignored]
+    ledger.measure(lines, table["run_time_s"] * table["processors"])
+    for name in ignored:
+        ledger.say(f"column {name!r} ignored", len(lines))
+    if "power_w" in table:
+        unknown = np.full(len(lines), -1.0)
+        table["power_w"] = without_implausible(
+            table["power_w"], table["run_time_s"], table["processors"], table.get("nodes", unknown),
+            table.get("gpus", unknown), lines, ledger, column=theirs_of["power_w"], most_node_w=most_node_w,
+        )  # fmt: skip
     if processors is not None and (larger := table["processors"] > processors).any():
         what = f"job larger than the machine ({processors} processors) dropped"
-        ledger.repair(what, lines[larger], column="processors", fix="remove the job")
+        ledger.drop(what, lines[larger], column="processors", fix="remove the job")
         table = {"trace_row": np.arange(len(lines), dtype=np.float64), **table}
         table, lines = {name: values[~larger] for name, values in table.items()}, lines[~larger]
     if not len(lines):

@@ -171,8 +171,9 @@ def on_pool(
     since_s = of.submit_s - of.submit_s[0]
     submit_s = np.floor(since_s * (span_ticks / since_s[-1])) * tick_s
     longer = int(np.count_nonzero(of.run_time_s > longest * tick_s))
-    notes = [Note(f"run time cut to {longest} ticks", longer)] if longer else []
-    notes.append(Note(f"GPUs, QoS and value invented (seed {seed})", len(of)))
+    share = (longer / len(of), "jobs")
+    notes = [Note(f"run time cut to {longest} ticks", longer, level="change", shares=(share,))] if longer else []
+    notes.append(Note(f"GPUs, QoS and value invented (seed {seed})", len(of), level="change", shares=((1.0, "jobs"),)))
     return Workload.from_columns(
         of.name,
         {

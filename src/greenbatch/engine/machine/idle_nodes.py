@@ -79,11 +79,12 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
             contention=CONTENTIONS[cluster.contention],
             always_on=cluster.power_on == "always", on_demand=on_demand, next_switch_s=np.inf,
             longest_boot_s=(nodes["boot_s"] + nodes["stop_s"]).max(),
-            ops_per_s=1e9 * per_speed,
+            ops_per_s=1e9 * per_speed, summed_s=np.nan,
             components=int(np.bitwise_or.reduce(1 << demands["component"].astype(np.int64), initial=0)),
         ),
         nodes=nodes, demands=demands, shares=shares, placed=table_of(Placement, max(2 * total, 8192)), lists=lists,
         ranked=table_of(Ranked, 2 * count), pairs=np.zeros((PAIR_ROWS, count)),
+        cores=np.full(total if cluster.contention == "irmasim-v1" else 0, -1, np.int32),
     )  # fmt: skip
 
 
@@ -103,7 +104,7 @@ def _node_table(cluster: NodeCluster) -> tuple[Any, float]:
     nodes["gflops"] = np.where(known, nodes["gflops"], nodes["speed"] * per_speed)
     nodes["memory_mb"] = in_steps(np.minimum(nodes["memory_mb"] * MB_PER_GB, UNLIMITED_MB))
     nodes["group"] = np.repeat(np.arange(len(cluster.groups)), [g.count for g in cluster.groups])
-    nodes["first"] = -1
+    nodes["first"], nodes["first_core"] = -1, np.cumsum(nodes["processors"]) - nodes["processors"]
     names = cluster.partitions
     nodes["partitions"] = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in groups]
     return nodes, per_speed

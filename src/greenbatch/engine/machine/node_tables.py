@@ -7,6 +7,7 @@ from typing import NamedTuple
 from greenbatch.engine.records import (
     Floats,
     Int32,
+    Int32s,
     MachineTotals,
     Ranked,
     Table,
@@ -24,6 +25,7 @@ ANY = 2**31 - 1
 MEMORY_STEP_MB = 2.0**-10
 """Memory is counted in whole steps of this, so that sums are exact: taken and returned, it is all there again."""
 CONTENTIONS = {"none": 0, "irmasim-v1": 1, "repaired": 2}
+V1 = CONTENTIONS["irmasim-v1"]
 
 
 class Node:
@@ -82,6 +84,8 @@ class Node:
     """1 if it boots once it is down, because a job is placed on it."""
     first: Int32
     """Its first share, -1 for none."""
+    first_core: Int32
+    """Row of ``cores`` of its first processor."""
 
 
 class Demand:
@@ -177,6 +181,12 @@ class NodeTotals:
     contention: int
     ops_per_s: float
     """Operations per second of a processor of speed 1, which IRMaSim counts."""
+    summed_s: float
+    """IRMaSim's clock, which is the sum of its steps and so differs from ours by rounding; NaN before the first."""
+    step_s: float
+    """Its step to the next event."""
+    step_to_s: float
+    """When that is by our clock."""
     first_unused: int
     """First unused share."""
     placed: int
@@ -242,3 +252,5 @@ class Nodes(NamedTuple):
     """Candidates of a placement, shape (2 x nodes,)."""
     pairs: Floats
     """Raw features of a job and each node, see `engine.pair_features`, shape (PAIR_ROWS, nodes)."""
+    cores: Int32s
+    """Share that runs on each processor of the cluster, -1 for none; empty unless contention is that of IRMaSim."""

@@ -11,7 +11,7 @@ import numpy as np
 from greenbatch.cluster import NodeCluster
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.idle_nodes import nodes_of
-from greenbatch.engine.machine.node_tables import ANY, Demand, Node, Nodes
+from greenbatch.engine.machine.node_tables import ANY, V1, Demand, Node, Nodes
 from greenbatch.engine.machine.placement import RANDOM, key
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
 from greenbatch.engine.machine.protocol import (
@@ -153,7 +153,9 @@ def _put(machine: Nodes, job: int, number: int, processors: int, gpus: int, now_
     speed = node.speed * demand.pace
     share.memory_mb, share.work_s, share.rate, share.since_s = memory_mb, demand.work_s, speed, now_s
     share.slowdown = 1.0
-    share.bandwidth = demand.volume_mb / (demand.work_s / speed)
+    share.bandwidth = _bandwidth(machine, demand, node)
+    if counts.contention == V1:
+        _occupy(machine, node, row)
     share.of_job, share.of_node = demand.first, node.first
     demand.first = node.first = row
     _resize(machine, number, -taken)
@@ -164,6 +166,34 @@ def _put(machine: Nodes, job: int, number: int, processors: int, gpus: int, now_
     placed = machine.placed[counts.placed]
     placed.job, placed.node, placed.processors, placed.gpus = job, number, processors, demand.gpus
     counts.placed += 1
+
+
+@compiled_small
+def _bandwidth(machine: Nodes, demand: Demand, node: Node) -> float:
+    """Memory bandwidth that each processor of a job asks for on a node; IRMaSim reckons by operations. [MB/s]"""
+    if machine.counts.contention == V1:
+        operations = np.round(demand.work_s * machine.counts.ops_per_s)
+        return float(demand.volume_mb / (operations / (node.gflops * 1e3 * 1e6 * demand.pace)))
+    return float(demand.volume_mb / (demand.work_s / (node.speed * demand.pace)))
+
+
+@compiled_small
+def _occupy(machine: Nodes, node: Node, row: int) -> None:
+    """Let a share run on the first processors of its node on which nothing runs."""
+    core, left = whole(node.first_core), whole(machine.shares[row].processors)
+    while left > 0:
+        if machine.cores[core] < 0:
+            machine.cores[core] = row
+            left -= 1
+        core += 1
+
+
+@compiled_small
+def _vacate(machine: Nodes, node: Node, row: int) -> None:
+    """Let a share no longer run on any processor."""
+    for core in range(node.first_core, node.first_core + node.processors):
+        if machine.cores[core] == row:
+            machine.cores[core] = -1
 
 
 @compiled_small
@@ -297,6 +327,8 @@ def _release(machine: Nodes, job: int, now_s: float) -> None:
         node = machine.nodes[number]
         unfinished |= share.work_s - share.rate * (now_s - share.since_s) > 1e-6 * demand.work_s
         _unlink(machine, number, row)
+        if counts.contention == V1:
+            _vacate(machine, node, row)
         if counts.keeps_list and node.free == 0:
             _move_to_end(machine, number)
         _resize(machine, number, whole(share.taken))

@@ -11,11 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.machine.node_tables import CONTENTIONS, Node, Nodes, Share
+from greenbatch.engine.machine.node_tables import V1, Node, Nodes, Share
 from greenbatch.engine.machine.protocol import foresee_ends, pass_time, update_ends
 from greenbatch.engine.records import Clock, Ending, Table
 
-V1 = CONTENTIONS["irmasim-v1"]
 FITTED_TASKS = 4
 """Number of tasks that the model was fitted to."""
 
@@ -56,7 +55,7 @@ def slowdown(node: Node, model: int, own: float, total: float, tasks: int) -> fl
 @foresee_ends.register(Nodes)
 def foresee_ends_on_nodes(machine: Nodes, ending: Table[Ending], clock: Clock, arrival_s: float) -> None:
     """IRMaSim computes ends anew before every event; otherwise they are known."""
-    if machine.counts.contention == V1 and clock.running > 0:
+    if machine.counts.contention == V1:
         _ends_by_operations(machine, ending, clock, arrival_s)
 
 
@@ -65,8 +64,11 @@ def pass_time_on_nodes(
     machine: Nodes, ending: Table[Ending], clock: Clock, from_s: float, is_end: bool
 ) -> None:  # fmt: skip
     """IRMaSim counts whole operations at every event; otherwise work is brought up to date when rates change."""
-    if machine.counts.contention == V1 and clock.running > 0:
-        _count_operations(machine, ending, clock, clock.now_s - from_s, is_end)
+    counts = machine.counts
+    if counts.contention == V1:
+        length_s = counts.step_s if clock.now_s == counts.step_to_s else clock.now_s - from_s
+        counts.summed_s = clock.now_s if np.isnan(counts.summed_s) else counts.summed_s + length_s
+        _count_operations(machine, ending, clock, length_s, is_end)
 
 
 @compiled_small
@@ -79,10 +81,13 @@ def _ops_per_s(machine: Nodes, share: Share) -> float:
 def _ends_by_operations(machine: Nodes, ending: Table[Ending], clock: Clock, arrival_s: float) -> None:
     """Ends of running jobs; the time that is left until then, not the instant, says whether a submission is earlier.
 
-    A job whose operations are done by rounding at the very instant of a submission is noticed at the next end only.
+    What is left until the next event is kept as it is, for the difference of two instants would round it. A job whose
+    operations are done by rounding at the very instant of a submission is noticed at the next end only.
     """
     first, stop, unfinished = clock.ending_first, clock.ending_first + clock.running, 0
-    until_arrival_s = arrival_s - clock.now_s
+    counts = machine.counts
+    until_arrival_s = arrival_s - counts.summed_s
+    counts.step_s, counts.step_to_s = until_arrival_s, arrival_s
     for i in range(first, stop):
         left_s, row = -1.0, whole(machine.demands[ending[i].job].first)
         while row >= 0:
@@ -96,9 +101,11 @@ def _ends_by_operations(machine: Nodes, ending: Table[Ending], clock: Clock, arr
         elif left_s == until_arrival_s:
             ending[i].end_s = arrival_s
         elif left_s < until_arrival_s:
-            ending[i].end_s = min(clock.now_s + left_s, np.nextafter(arrival_s, -np.inf))
+            ending[i].end_s = min(counts.summed_s + left_s, np.nextafter(arrival_s, -np.inf))
         else:
-            ending[i].end_s = max(clock.now_s + left_s, np.nextafter(arrival_s, np.inf))
+            ending[i].end_s = max(counts.summed_s + left_s, np.nextafter(arrival_s, np.inf))
+        if 0.0 < left_s < counts.step_s:
+            counts.step_s, counts.step_to_s = left_s, max(clock.now_s, ending[i].end_s)
         unfinished += left_s > 0.0
     for i in range(first, stop):
         if ending[i].end_s == -np.inf or (ending[i].end_s == np.inf and unfinished == 0):
@@ -165,16 +172,13 @@ def _slow_down(machine: Nodes, ending: Table[Ending], clock: Clock) -> None:
     now_s, model = clock.now_s, whole(machine.counts.contention)
     for k in range(machine.counts.touched):
         node = machine.nodes[machine.lists[k].touched]
-        total, tasks, row = 0.0, 0, whole(node.first)
+        row = whole(node.first)
         while row >= 0:
             share = machine.shares[row]
             share.work_s = max(0.0, share.work_s - share.rate * max(0.0, now_s - share.since_s))
             share.since_s = max(share.since_s, now_s)
-            demands_bandwidth = share.work_s > 0.0 or model != V1
-            if demands_bandwidth and machine.demands[share.job].is_booting == 0:
-                total += share.bandwidth * share.processors
-                tasks += share.processors
             row = whole(share.of_node)
+        total, tasks = _by_core(machine, node) if model == V1 else _by_share(machine, node)
         node.bandwidth = total
         row = whole(node.first)
         while row >= 0:
@@ -188,6 +192,34 @@ def _slow_down(machine: Nodes, ending: Table[Ending], clock: Clock) -> None:
         while row >= 0:
             _move_end(machine, ending, clock, whole(machine.shares[row].job))
             row = whole(machine.shares[row].of_node)
+
+
+@compiled_small
+def _by_share(machine: Nodes, node: Node) -> tuple[float, int]:
+    """Memory bandwidth that the tasks of a node ask for [MB/s], and their number."""
+    total, tasks, row = 0.0, 0, whole(node.first)
+    while row >= 0:
+        share = machine.shares[row]
+        if machine.demands[share.job].is_booting == 0:
+            total += share.bandwidth * share.processors
+            tasks += share.processors
+        row = whole(share.of_node)
+    return total, whole(tasks)
+
+
+@compiled_small
+def _by_core(machine: Nodes, node: Node) -> tuple[float, int]:
+    """The same as IRMaSim adds it up: core by core, without tasks that are done.
+
+    Nodes that ask for the same differ by rounding, and the placement ``high-mem-bw`` tells them apart by that.
+    """
+    total, tasks = 0.0, 0
+    for core in range(node.first_core, node.first_core + node.processors):
+        row = whole(machine.cores[core])
+        if row >= 0 and machine.shares[row].work_s > 0.0:
+            total += machine.shares[row].bandwidth
+            tasks += 1
+    return total, whole(tasks)
 
 
 @compiled_small

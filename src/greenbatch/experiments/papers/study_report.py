@@ -17,6 +17,7 @@ from greenbatch.experiments.reports.sections import Section
 from greenbatch.experiments.reports.spread import box_plot
 from greenbatch.experiments.reports.tables import Table
 from greenbatch.experiments.reports.tradeoff import tradeoff_plot
+from greenbatch.notes import Note
 
 if TYPE_CHECKING:
     import polars
@@ -57,7 +58,8 @@ def write_study(
     """
     write_page(
         path, title=study.title, command=command, tables=all_tables(results, remarks=True),
-        sections=list(_sections(study, results)), warnings=[line for each in results for line in answers_of(each)],
+        sections=list(_sections(study, results)),
+        notes=[Note(line, level="warning") for each in results for line in answers_of(each)],
         explained=definitions(), provenance=provenance,
     )  # fmt: skip
 

@@ -9,7 +9,7 @@ or slowdown. What it costs is waiting.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from greenbatch.experiments.reports.columns import (
     fitted,
     main_columns,
 )
-from greenbatch.experiments.reports.rivals import best_of, doubt, means_of, rivals
+from greenbatch.experiments.reports.rivals import alike, best_of, doubt, leaders, means_of, rivals, tells_apart
 from greenbatch.experiments.reports.tables import STRETCH_LIMIT
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, Difference, Interval, differences, intervals
 
@@ -83,11 +83,11 @@ def column_of(metric: str, frame: polars.DataFrame, currency: str = "") -> Colum
 
 
 def objective_of(frame: polars.DataFrame) -> str:
-    """The main objective: the first of `OBJECTIVES` that is known, energy only if schedulers differ in it."""
+    """The main objective: the first of `OBJECTIVES` that schedulers differ in, energy only if they do clearly."""
     for metric in OBJECTIVES:
-        means = [mean for mean in means_of(frame, metric).values() if math.isfinite(mean)]
+        means = means_of(frame, metric).values()
         apart = len(means) > 0 and max(means) - min(means) > ALIKE * max(map(abs, means))
-        if means and (apart or metric != "energy_kwh"):
+        if tells_apart(frame, metric) and (apart or metric != "energy_kwh"):
             return metric
     return WAIT
 
@@ -110,17 +110,27 @@ def trade_sentence(frame: polars.DataFrame, baseline: str, currency: str = "", o
         return why
     column, (verb, less) = column_of(metric, frame, currency), OBJECTIVES[metric]
     found = differences(frame, metric, baseline)
-    gains = {name: got for name, got in found.items() if got.difference.mean < 0 and _counts(got)}
+    means, waits = means_of(frame, metric), means_of(frame, WAIT)
+    less_of = {
+        name: got for name, got in found.items()
+        if got.difference.mean < 0 and not alike(means.get(name, math.nan), means.get(baseline, math.nan))
+    }  # fmt: skip
+    gains = {name: got for name, got in less_of.items() if _counts(got)}
+
+    def most(names: Iterable[str]) -> str:
+        """The one with the least; of several that tie, the one whose jobs wait least."""
+        lowest = min(means[name] for name in names)
+        return min((name for name in names if alike(means[name], lowest)), key=lambda name: waits.get(name, math.inf))
+
     if gains:
-        best = min(gains, key=lambda name: gains[name].difference.mean)
+        best = most(gains)
         wait = "" if metric == WAIT else f"; {_wait(frame, best, baseline)}"
         size, trust = _size(column, gains[best]), _trust(column, gains[best])
         return f"{best} {verb} {size} {less} than {baseline} ({trust}){wait}."
     lead = f"No scheduler {'clearly ' if _several(found) else ''}{verb} {less} than {baseline}"
-    close = [name for name, got in found.items() if got.difference.mean < 0]
-    if not close:
-        return f"{lead}, {_shown(column, means_of(frame, metric).get(baseline, math.nan))}."
-    best = min(close, key=lambda name: found[name].difference.mean)
+    if not less_of:
+        return f"{lead}, {_shown(column, means.get(baseline, math.nan))}."
+    best = most(less_of)
     wait = "" if metric == WAIT else f"; {_wait(frame, best, baseline)}"
     return (
         f"{lead}: {best} is lowest, by {_size(column, found[best])}, which is within noise "
@@ -129,13 +139,15 @@ def trade_sentence(frame: polars.DataFrame, baseline: str, currency: str = "", o
 
 
 def key_figures(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[KeyFigure]:
-    """Four tiles: the best scheduler for each of the first three of `TILES` that are known, and the shortest wait."""
+    """Up to four tiles: the best scheduler for each of the first three of `TILES` that tell the schedulers apart, and
+    the shortest wait. A figure that is best for several has no winner.
+    """
     tiles, frame = [], finishing(rivals(frame, baseline), baseline)
     hidden = OVER_HORIZON if unfinished_baseline(frame, baseline) else frozenset()
-    known = [metric for metric in TILES if metric not in hidden and means_of(frame, metric)][:3]
+    known = [metric for metric in TILES if metric not in hidden and tells_apart(frame, metric)][:3]
     for metric, label in (*((metric, TILES[metric]) for metric in known), (WAIT, "Shortest mean wait")):
-        means = means_of(frame, metric)
-        if not means:
+        means, first = means_of(frame, metric), leaders(frame, metric, baseline)
+        if not first:
             continue
         column, best = column_of(metric, frame, currency), best_of(frame, metric, baseline)
         comment = ""
@@ -145,7 +157,10 @@ def key_figures(frame: polars.DataFrame, baseline: str, currency: str = "") -> l
             if metric == "renewable_utilization" and stretch > STRETCH_LIMIT:
                 comment += f", over {stretch:.2f} times the makespan"
         unit = f"{column.unit} CO₂" if metric == CARBON else column.unit
-        tiles.append(KeyFigure(label, column.number(means[best]), unit, best, comment))
+        if len(first) > 1:
+            tie = f"{len(first)} schedulers tie" if len(first) > 2 else " and ".join(first)
+            best, comment = "", ", ".join(filter(None, (tie, comment.partition(", better in")[0])))
+        tiles.append(KeyFigure(label, column.number(means[first[0]]), unit, best, comment))
     return tiles
 
 

@@ -1,7 +1,8 @@
-"""How far figures can be trusted: killed jobs, stretched schedules, poor bargains, windows, recorded waits."""
+"""Notes on how far figures can be trusted: killed jobs, stretched schedules, poor bargains, windows, recorded waits."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,19 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
-from greenbatch.experiments.reports.findings import BROWN, COLUMNS, listed, poor_bargains
+from greenbatch.experiments.reports.findings import BROWN, COLUMNS, NOTABLE, listed, poor_bargains
+from greenbatch.experiments.reports.rivals import means_of, rivals
 from greenbatch.experiments.reports.tables import STRETCH_LIMIT, is_record
 from greenbatch.experiments.running.statistics import differences, intervals
 from greenbatch.metrics.record import PUNCTUAL_S
+from greenbatch.notes import Note
 
 if TYPE_CHECKING:
     import polars
 
     from greenbatch.engine.outcome import Outcome
-    from greenbatch.experiments.running.compare import Comparison
     from greenbatch.scenarios import Scenario
 
 
+WAIT = "avg_wait_s"
+NO_QUEUE, BRIEF_S = 1.2, 60.0
+"""Mean bounded slowdown up to which a machine has no queue, and mean wait up to which it has none. [s]"""
 SEVERAL = 3.0
 """Ratio of mean waits, simulated and recorded, from which neither is reliable; differences of a minute do not count."""
 MANY_KILLED = 0.25
@@ -30,11 +35,8 @@ UNEQUAL_KILLED = 0.05
 """Difference of the shares of two schedulers, or of two speeds, from which their figures cannot be compared."""
 
 
-def warning_lines(
-    frame: polars.DataFrame, baseline: str, cluster: Cluster | None = None, currency: str = ""
-) -> list[str]:
-    """Warnings to show with the figures: at most one line each about killed jobs and stretched schedules, then one for
-    each poor bargain.
+def cautions(frame: polars.DataFrame, baseline: str, cluster: Cluster | None = None, currency: str = "") -> list[Note]:
+    """Warnings that follow from the figures: killed jobs, machines without a queue, stretched schedules, poor bargains.
 
     Args:
         frame: tidy results.
@@ -43,9 +45,34 @@ def warning_lines(
         currency: name of the currency of the site's prices.
     """
     return [
-        *killed_lines(_killed_shares(frame, baseline), cluster), *_stretched(frame, baseline),
-        *poor_bargains(frame, baseline, currency),
+        *killed_notes(_killed_shares(frame, baseline), cluster), *_without_queue(frame, baseline),
+        *_stretched(frame, baseline), *map(_warning, poor_bargains(frame, baseline, currency)),
     ]  # fmt: skip
+
+
+def _warning(text: str) -> Note:
+    return Note(text, level="warning")
+
+
+def _without_queue(frame: polars.DataFrame, baseline: str) -> list[Note]:
+    """A warning that names the schedulers whose jobs wait where the baseline's hardly do: they are held."""
+    frame = rivals(frame, baseline)
+    slowdowns, waits_s = means_of(frame, "avg_bounded_slowdown"), means_of(frame, WAIT)
+    if is_record(baseline):
+        slowdowns.pop(baseline, None)
+        baseline = min(slowdowns, key=slowdowns.__getitem__, default="")
+    if not slowdowns.get(baseline, math.inf) <= NO_QUEUE and not waits_s.get(baseline, math.inf) <= BRIEF_S:
+        return []
+    held = tuple(
+        name for name, slowdown in slowdowns.items()
+        if waits_s[name] - waits_s[baseline] > BRIEF_S and slowdown > NOTABLE * slowdowns[baseline]
+    )  # fmt: skip
+    wait = COLUMNS[WAIT].fitted([waits_s[baseline]])
+    what = (
+        f"no queue under {baseline} (mean wait {wait.number(waits_s[baseline])} {wait.unit}, bounded slowdown "
+        f"{slowdowns[baseline]:.2f}), so jobs wait because they are held, and no shorter wait of others makes up for it"
+    )
+    return [Note(what, level="warning", of=held)] if held else []
 
 
 def _killed_shares(frame: polars.DataFrame, baseline: str) -> dict[str, float]:
@@ -59,8 +86,8 @@ def _killed_shares(frame: polars.DataFrame, baseline: str) -> dict[str, float]:
     return shares
 
 
-def killed_lines(shares: Mapping[str, float], cluster: Cluster | None = None) -> list[str]:
-    """A line if a scheduler has many jobs killed at their requested time, or many more than another; else none.
+def killed_notes(shares: Mapping[str, float], cluster: Cluster | None = None) -> list[Note]:
+    """A warning if a scheduler has many jobs killed at their requested time, or many more than another; else none.
 
     Args:
         shares: scheduler -> share of its jobs that are killed.
@@ -75,10 +102,10 @@ def killed_lines(shares: Mapping[str, float], cluster: Cluster | None = None) ->
     slow = [] if cluster is None else slow_groups(cluster)
     cause = f"; {_slow_nodes(slow)}, and requested times do not grow with them" if slow else ""
     remedy = "request more" if slow else "check requested_time_s"
-    return [
+    return [_warning(
         f"{shares[most]:.0%} of the jobs are killed at their requested time{whose}, so {what}{cause}; {remedy}, or set "
         'rules.overrun = "extend".'
-    ]
+    )]  # fmt: skip
 
 
 def slow_groups(cluster: Cluster) -> list[NodeGroup]:
@@ -91,8 +118,8 @@ def _slow_nodes(groups: Sequence[NodeGroup]) -> str:
     return "nodes of " + listed([f"group {group.name} run at speed {group.speed:g}" for group in groups])
 
 
-def slow_node_lines(scenario: Scenario) -> list[str]:
-    """A line if many jobs would be killed on the slowest nodes although they end in time at speed 1; none otherwise."""
+def slow_node_notes(scenario: Scenario) -> list[Note]:
+    """A warning if many jobs would be killed on the slowest nodes although they end in time at speed 1; else none."""
     slow, jobs = slow_groups(scenario.cluster), scenario.workload
     if not slow or scenario.rules.overrun != "kill" or not len(jobs):
         return []
@@ -100,15 +127,15 @@ def slow_node_lines(scenario: Scenario) -> list[str]:
     killed = (jobs.run_time_s / lowest > jobs.requested_time_s) & (jobs.run_time_s <= jobs.requested_time_s)
     if killed.mean() <= UNEQUAL_KILLED:
         return []
-    return [
+    return [_warning(
         f"{killed.mean():.0%} of the jobs would be killed at their requested time on the slowest nodes but not at "
         f"speed 1: {_slow_nodes(slow)}, and requested times do not grow with them. A schedule may then use less energy "
         'because it does less work; request more, or set rules.overrun = "extend".'
-    ]
+    )]  # fmt: skip
 
 
-def _stretched(frame: polars.DataFrame, baseline: str) -> list[str]:
-    """One line for all schedulers that gain renewable utilization with a makespan stretched by more than 5 %.
+def _stretched(frame: polars.DataFrame, baseline: str) -> list[Note]:
+    """One warning for all schedulers that gain renewable utilization with a makespan stretched by more than 5 %.
 
     A gain counts if its interval over the windows excludes zero. An idle cluster runs mostly on renewable power, so
     stretching the schedule alone raises the ratio; brown energy over the scenario's horizon shows the actual gain.
@@ -131,7 +158,7 @@ def _stretched(frame: polars.DataFrame, baseline: str) -> list[str]:
     saved = [brown[name].relative for name in names if np.isfinite(brown[name].relative)]
     if saved:
         line += f" Over the scenario's horizon {'they draw' if many else 'it draws'} {_saving(saved)} brown energy."
-    return [line]
+    return [_warning(line)]
 
 
 def _saving(relative: Sequence[float]) -> str:
@@ -150,8 +177,8 @@ def _span(values: Sequence[float], form: str) -> str:
     return " to ".join(dict.fromkeys(ends))
 
 
-def overlap_notes(starts: Sequence[int], jobs: int, total: int) -> list[str]:
-    """A line where windows share jobs, so that they are not independent samples; none where they do not.
+def overlap_notes(starts: Sequence[int], jobs: int, total: int) -> list[Note]:
+    """A warning where windows share jobs, so that they are not independent samples; none where they do not.
 
     Args:
         starts: first job of each window.
@@ -164,16 +191,16 @@ def overlap_notes(starts: Sequence[int], jobs: int, total: int) -> list[str]:
     every = jobs - (max(starts) - min(starts))
     lead = f"{len(starts)} windows of {jobs:,} jobs out of {total:,}"
     if every > 0:
-        return [f"{lead}: any two share at least {every:,} jobs, so intervals are too narrow."]
+        return [_warning(f"{lead}: any two share at least {every:,} jobs, so intervals are too narrow.")]
     different = jobs + int(np.minimum(gaps, jobs).sum())
-    return [
+    return [_warning(
         f"{lead} overlap: together they hold {different:,} different jobs instead of {len(starts) * jobs:,}, so "
         "intervals are somewhat too narrow."
-    ]
+    )]  # fmt: skip
 
 
-def recorded_wait_notes(outcome: Outcome, *, first: bool = False) -> list[str]:
-    """A line that compares recorded waits with the simulated ones of the same jobs; none without records.
+def recorded_wait_notes(outcome: Outcome, *, first: bool = False) -> list[Note]:
+    """A note that compares recorded waits with the simulated ones of the same jobs; none without records.
 
     Args:
         outcome: of the scheduler that the recorded waits are compared with.
@@ -185,35 +212,37 @@ def recorded_wait_notes(outcome: Outcome, *, first: bool = False) -> list[str]:
         return []
 
     count = f"{len(jobs):,}" if known.all() else f"{known.sum():,} of {len(jobs):,}"
-    return [
+    text = (
         f"Waits recorded for {count} jobs{' of the first window' if first else ''}: "
         f"{_waits(jobs.recorded_wait_s[known])}; simulated with {named(outcome)} for the same jobs: "
         f"{_waits((outcome.start_s - jobs.submit_s)[known])}. "
         "The difference shows how far this simulation is from what the site runs."
-    ]
+    )
+    return [Note(text, level="change")]
 
 
-def record_lines(outcomes: Iterable[Outcome], *, first: bool = False) -> list[str]:
-    """Lines on an ``as-recorded`` run that is not quite the recorded schedule; none without such a run.
+def record_notes(outcomes: Iterable[Outcome], *, first: bool = False) -> list[Note]:
+    """Notes on an ``as-recorded`` run that is not quite the recorded schedule; none without such a run.
 
     Args:
         outcomes: the outcomes of one window.
         first: it is the first of several windows.
     """
-    lines, of = [], " of the first window" if first else ""
+    notes, of = [], " of the first window" if first else ""
     for outcome in filter(lambda each: is_record(each.scheduler), outcomes):
         name, jobs = named(outcome), outcome.workload
         unknown, late_s = unknown_starts(outcome), late_starts(outcome)
         if unknown:
             told = f"{unknown:,} of {len(jobs):,} jobs{of} have no recorded start and start as soon as they fit"
-            lines.append(f"{name}: {told}.")
+            notes.append(Note(f"{told}.", level="change", of=(name,)))
         if late_s.size:
-            lines.append(
-                f"{name}: {late_s.size:,} of {len(jobs):,} jobs{of} do not fit at their recorded start and "
+            told = (
+                f"{late_s.size:,} of {len(jobs):,} jobs{of} do not fit at their recorded start and "
                 f"start {_hours(late_s.mean())} h later on average, {_hours(late_s.max())} h at most: the recorded "
                 "schedule does not fit on the cluster described."
             )
-    return lines
+            notes.append(Note(told, level="change", of=(name,)))
+    return notes
 
 
 def unknown_starts(outcome: Outcome) -> int:
@@ -236,7 +265,7 @@ def _hours(time_s: float) -> str:
     return f"{time_s / 3600:,.2f}"
 
 
-def mismatch_lines(outcome: Outcome | None) -> list[str]:
+def mismatch_notes(outcome: Outcome | None) -> list[Note]:
     """A warning where recorded and simulated mean waits differ several-fold; none without records.
 
     Args:
@@ -250,10 +279,10 @@ def mismatch_lines(outcome: Outcome | None) -> list[str]:
     low_s, high_s = sorted((recorded_s, simulated_s))
     if high_s < SEVERAL * max(low_s, 60.0):
         return []
-    return [
+    return [_warning(
         f"recorded mean wait {recorded_s / 3600:.2f} h, simulated with {named(outcome)} {simulated_s / 3600:.2f} h: "
         "the simulated machine differs from the real one, so neither hours nor ranking are reliable."
-    ]
+    )]  # fmt: skip
 
 
 def _waits(waits_s: NDArray[np.float64]) -> str:
@@ -262,31 +291,3 @@ def _waits(waits_s: NDArray[np.float64]) -> str:
     return (
         f"{mean.number(float(waits_s.mean()))} {mean.unit} on average, 95th percentile {p95.number(high_s)} {p95.unit}"
     )
-
-
-def comparison_notes(comparison: Comparison) -> list[str]:
-    """Lines under the tables of a comparison: overlapping windows, and recorded waits beside the baseline's."""
-    starts, baseline = comparison.starts, comparison.example.get(comparison.baseline)
-    return [
-        *overlap_notes(starts, comparison.jobs, len(comparison.scenario.workload)),
-        *(
-            recorded_wait_notes(baseline, first=len(starts) > 1)
-            if baseline and not is_record(baseline.scheduler)
-            else ()
-        ),
-        *record_lines(comparison.example.values(), first=len(starts) > 1),
-    ]
-
-
-def borrowed_machine(question: Scenario, scenario: str, trace: str | None) -> list[str]:
-    """A line if a trace runs on the machine and the site of the default scenario, which are not its own.
-
-    Args:
-        question: the scenario as resolved.
-        scenario: its name.
-        trace: the jobs that were given instead of the scenario's.
-    """
-    if trace is None or scenario != "default":
-        return []
-    place = f"{question.cluster.processors:,} processors" + (f", site {question.site.name}" if question.site else "")
-    return [f"{trace} runs on the machine of scenario default: {place}; use --scenario plain to simulate the jobs only"]

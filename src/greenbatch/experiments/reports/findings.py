@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from greenbatch.experiments.reports.columns import MAIN, VALUED, WITHOUT_SUPPLY, Column, fitted, main_columns
-from greenbatch.experiments.reports.rivals import best_of, doubt, means_of, rivals
+from greenbatch.experiments.reports.rivals import alike, best_of, doubt, leaders, means_of, rivals, tells_apart
+from greenbatch.experiments.reports.tables import idle_words
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.experiments.running.statistics import Difference, differences, intervals
 from greenbatch.metrics import METRICS
@@ -59,19 +60,36 @@ def summary_lines(
     known = example.workload.unix_start_s is not None and len(example.workload) > 0
     frame = rivals(frame, baseline)
     return [
-        *value_lines(frame, baseline), *_service_lines(frame, baseline), *_power_lines(frame, baseline),
-        *_spent_lines(frame, baseline, currency),
+        *value_lines(frame, baseline), *_service_lines(frame, baseline),
+        *_power_lines(frame, baseline, idle_words(example.cluster)), *_spent_lines(frame, baseline, currency),
+        *supply_lines(frame, baseline),
         setting, *(dates if known else ()),
     ]  # fmt: skip
 
 
-def headlines(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[str]:
+def headlines(
+    frame: polars.DataFrame, baseline: str, currency: str = "", *, idle: str = "idle power included"
+) -> list[str]:  # fmt: skip
     """The sentences of the summary to end a table with: highest value; lowest slowdown; least brown energy, with its
-    reservation; least cost and carbon; without a supply least energy.
+    reservation; least cost and carbon; without a supply least energy; how large the supply is.
     """
     frame = rivals(frame, baseline)
-    service, power = _service_lines(frame, baseline)[:1], _power_lines(frame, baseline)[1:]
-    return [*value_lines(frame, baseline), *service, *power, *_spent_lines(frame, baseline, currency)]
+    service, power = _service_lines(frame, baseline)[:1], _brown_lines(frame, baseline, idle)
+    spent = _spent_lines(frame, baseline, currency)
+    return [*value_lines(frame, baseline), *service, *power, *spent, *supply_lines(frame, baseline)]
+
+
+def supply_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
+    """How much sun and wind there is beside what is used, without which no saving can be compared with another."""
+    used, covered = (
+        means_of(frame, f"horizon_{share}").get(baseline, 0.0) for share in ("self_consumption", "autarky")
+    )
+    if not (used > 0 and covered > 0):
+        return []
+    return [
+        f"Over the horizon, the site's own sources make {covered / used:.2f} times the energy used; under {baseline}, "
+        f"{1 - covered:.0%} of it comes from the grid, and savings are of that part."
+    ]
 
 
 def poor_bargains(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[str]:
@@ -79,7 +97,7 @@ def poor_bargains(frame: polars.DataFrame, baseline: str, currency: str = "") ->
     lines, frame = [], rivals(frame, baseline)
     for column in _won(frame, currency):
         metric = column.metric
-        if metric == "makespan_ratio" or not means_of(frame, column.metric):
+        if metric == "makespan_ratio" or len(leaders(frame, metric, baseline)) != 1:
             continue
         best = best_of(frame, column.metric, baseline)
         got = differences(frame, metric, baseline).get(best)
@@ -170,6 +188,8 @@ def value_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
         return []
     best = best_of(frame, VALUE, baseline)
     worth = column.number(values[best])
+    if tie := _tie(frame, column, "highest value of finished jobs", baseline):
+        return [tie]
     if best == baseline:
         return [f"Under no scheduler are the finished jobs worth more than under {baseline}, {worth}."]
     return [f"{best} has the highest value of finished jobs, {worth}, {_to_baseline(frame, column, best, baseline)}."]
@@ -182,6 +202,8 @@ def _service_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
     if not slowdowns:
         return []
     best, lines = best_of(frame, slow.metric, baseline), []
+    if tie := _tie(frame, slow, "lowest mean bounded slowdown", baseline):
+        return [tie]
     if best == baseline:
         lead = f"No scheduler has a lower mean bounded slowdown than {baseline}, {slow.number(slowdowns[best])}"
     else:
@@ -199,7 +221,9 @@ def _service_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
         if best != baseline:
             lead += _beside(waits[best], waits.get(baseline, math.nan), baseline)
         if wait.number(waits[patient]) == wait.number(waits[best]):
-            lead += ", the shortest mean wait" if waits[patient] == waits[best] else ", about the shortest mean wait"
+            lead += (
+                ", the shortest mean wait" if alike(waits[patient], waits[best]) else ", about the shortest mean wait"
+            )
         else:
             told = "" if patient == baseline else f", {_to_baseline(frame, wait, patient, baseline)},"
             price = _price(frame, patient, baseline, but="avg_wait_s")
@@ -217,27 +241,48 @@ def _beside(value: float, other: float, baseline: str) -> str:
     return f", {f'{ratio:,.1f} times' if ratio > 1 else f'{1 - ratio:.0%} less than'} {baseline}'s"
 
 
-def _power_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
+def _tie(frame: polars.DataFrame, column: Column, what: str, baseline: str) -> str:
+    """The sentence where several have the best figure; empty if one has. Ties have no winner."""
+    first = leaders(frame, column.metric, baseline)
+    means = means_of(frame, column.metric)
+    if not first:
+        return f"All schedulers have the same {what.partition(' ')[2]}, {_shown(column, next(iter(means.values())))}."
+    if len(first) < 2:
+        return ""
+    gain = _to_baseline(frame, column, first[0], baseline)
+    return f"{listed(first)} tie for the {what}, {_shown(column, means[first[0]])}{f', {gain}' if gain else ''}."
+
+
+def _power_lines(frame: polars.DataFrame, baseline: str, idle: str) -> list[str]:
     """The largest renewable share and the least brown energy, each with what it costs; none without power."""
-    share, energy = _column(frame, "renewable_utilization"), _column(frame, BROWN)
-    green, brown = means_of(frame, share.metric), means_of(frame, energy.metric)
-    if not green:
-        return []
+    share = _column(frame, "renewable_utilization")
+    green, brown = means_of(frame, share.metric), _brown_lines(frame, baseline, idle)
+    if not tells_apart(frame, share.metric):
+        return brown
+    if tie := _tie(frame, share, "largest renewable share", baseline):
+        return [tie, *brown]
     greenest = best_of(frame, share.metric, baseline)
     gain = f", {_to_baseline(frame, share, greenest, baseline)}," if greenest != baseline else ""
     price = _price(frame, greenest, baseline)
-    lines = [f"{greenest} uses the largest renewable share, {_shown(share, green[greenest])}{gain}{price}."]
-    if not brown:
-        return lines
+    line = f"{greenest} uses the largest renewable share, {_shown(share, green[greenest])}{gain}{price}."
+    return [line.replace(",.", "."), *brown]
+
+
+def _brown_lines(frame: polars.DataFrame, baseline: str, idle: str) -> list[str]:
+    """The least brown energy with what it costs, and its reservation; none without power."""
+    energy = _column(frame, BROWN)
+    brown, lines = means_of(frame, BROWN), []
+    if not brown or not means_of(frame, "renewable_utilization"):
+        return []
     least = best_of(frame, energy.metric, baseline)
-    if least == baseline:
-        lines.append(
-            f"Over the same span of time, idle power included, no scheduler draws less brown energy than {baseline}, "
-            f"{_shown(energy, brown[least])}."
-        )
+    span = f"Over the same span of time, {idle}, "
+    if tie := _tie(frame, energy, "lowest brown energy", baseline):
+        lines.append(f"{span}{tie[0].lower() if tie.startswith('All ') else tie[0]}{tie[1:]}")
+    elif least == baseline:
+        lines.append(f"{span}no scheduler draws less brown energy than {baseline}, {_shown(energy, brown[least])}.")
     else:
         lines.append(
-            f"Over the same span of time, idle power included, {least} draws the least brown energy: "
+            f"{span}{least} draws the least brown energy: "
             f"{_shown(energy, brown[least])}, {_to_baseline(frame, energy, least, baseline)},"
             f"{_price(frame, least, baseline)}."
         )
@@ -254,7 +299,9 @@ def _spent_lines(frame: polars.DataFrame, baseline: str, currency: str = "") -> 
             continue
         best, what = best_of(frame, column.metric, baseline), _SPENT[column.metric]
         value = _shown(column, means[best])
-        if best == baseline:
+        if tie := _tie(frame, column, f"lowest {what}", baseline):
+            lines.append(tie)
+        elif best == baseline:
             lines.append(f"No scheduler has a lower {what} than {baseline}, {value}.")
         else:
             gain, price = _to_baseline(frame, column, best, baseline), _price(frame, best, baseline)

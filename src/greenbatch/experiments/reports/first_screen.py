@@ -31,7 +31,7 @@ class FirstScreen:
 
 def first_screen(
     frame: polars.DataFrame, baseline: str, *, currency: str = "", looks: Looks | None = None,
-    marks: Mapping[str, str] | None = None, sentence: str = "",
+    marks: Mapping[str, str] | None = None, sentence: str = "", missing: str = "",
 ) -> FirstScreen:  # fmt: skip
     """The top of the report of a comparison.
 
@@ -42,9 +42,11 @@ def first_screen(
         looks: scheduler -> color and marker.
         marks: schedulers whose names are marked, see `Comparison.marks`; those that are not causal cannot win.
         sentence: instead of the sentence that names the trade.
+        missing: sentence on jobs that are left out, which comes first.
     """
     told = marked(frame, baseline, marks or {})
+    sentence = sentence or next(iter(value_lines(*told)), "") or trade_sentence(*told, currency)
     return FirstScreen(
-        sentence or next(iter(value_lines(*told)), "") or trade_sentence(*told, currency), key_figures(*told, currency),
+        f"{missing} {sentence}".strip(), key_figures(*told, currency),
         tradeoff_plot(frame, baseline, currency=currency, looks=looks, marks=marks or {}), unfinished_note(*told),
     )  # fmt: skip

@@ -7,11 +7,12 @@ from html import escape
 from typing import TYPE_CHECKING
 
 from greenbatch.display import Strong, html_table, to_pandas
-from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
 from greenbatch.experiments.reports.columns import main_columns
-from greenbatch.experiments.reports.tables import Table, comparison_table
+from greenbatch.experiments.reports.notes import notes_of
+from greenbatch.experiments.reports.tables import Table, comparison_table, idle_words
 from greenbatch.experiments.reports.terminal import TerminalTable
 from greenbatch.experiments.running.statistics import intervals
+from greenbatch.notes import Note, lines
 
 if TYPE_CHECKING:
     import pandas
@@ -26,8 +27,8 @@ class Means:
 
     shown: Table
     numbers: polars.DataFrame
-    warnings: tuple[str, ...] = ()
-    """Lines above the table."""
+    notes: tuple[Note, ...] = ()
+    """Notes; those that matter stand above the table."""
 
     def frame(self) -> polars.DataFrame:
         """The numbers in the metrics' units: scheduler, metric, mean, low, high, windows; null if undefined."""
@@ -41,13 +42,17 @@ class Means:
         """
         return to_pandas(self.numbers)
 
+    def _above(self) -> list[str]:
+        """Lines above the table."""
+        return lines((note for note in self.notes if note.matters), "notes")
+
     def __repr__(self) -> str:
         from rich.console import Console
 
         console = Console(width=100, color_system=None, force_jupyter=False)
         with console.capture() as written:
-            for line in self.warnings:
-                console.print(f"warning: {line}", markup=False, highlight=False)
+            for line in self._above():
+                console.print(line, markup=False, highlight=False)
             console.print(TerminalTable(self.shown))
         return "\n".join(line.rstrip() for line in written.get().splitlines())
 
@@ -58,18 +63,16 @@ class Means:
             texts = ["\n".join(filter(None, (cell.text, cell.interval, cell.remark))) for cell in cells]
             marked = zip(texts, cells, strict=True)
             rows.append((name, *(Strong(text) if cell.mark else text for text, cell in marked)))
-        above = "".join(f"<p>warning: {escape(line)}</p>" for line in self.warnings)
+        above = "".join(f"<p>{escape(line)}</p>" for line in self._above())
         return above + html_table(self.shown.title, header, rows, self.shown.lines)
 
 
 def means(comparison: Comparison) -> Means:
-    """The table of means of a comparison, with a note for each gain that comes with a stretched makespan."""
+    """The table of means of a comparison, with its notes."""
     import polars
 
-    frame = comparison.frame
-    warnings = warning_lines(frame, comparison.baseline, comparison.scenario.cluster, comparison.currency)
-    notes = [*comparison_notes(comparison), *warnings]
-    table = comparison_table(frame, title=comparison.title, notes=notes, currency=comparison.currency)
+    frame, idle = comparison.frame, idle_words(comparison.scenario.cluster)
+    table = comparison_table(frame, title=comparison.title, currency=comparison.currency, idle=idle)
     rows = [
         (name, column.metric, each.mean, each.low, each.high, each.count)
         for column in main_columns(frame)
@@ -77,4 +80,4 @@ def means(comparison: Comparison) -> Means:
         if each.count
     ]
     numbers = polars.DataFrame(rows, schema=["scheduler", "metric", "mean", "low", "high", "windows"], orient="row")
-    return Means(table, numbers.with_columns(polars.col("mean", "low", "high").fill_nan(None)), comparison.warnings)
+    return Means(table, numbers.with_columns(polars.col("mean", "low", "high").fill_nan(None)), notes_of(comparison))

@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from greenbatch.experiments.reports.sections import Section
 from greenbatch.experiments.reports.tables import Cell, Table, difference_table, is_record
 from greenbatch.experiments.running.frames import schedulers
+from greenbatch.notes import Note
 from greenbatch.schedulers.during_outages import SUFFIX
 from greenbatch.workload import Outage, Workload, outages
 
@@ -68,19 +69,15 @@ def outage_table(frame: polars.DataFrame, baseline: str, currency: str = "") -> 
     return replace(table, title=f"Differences to {baseline}, all with the outages")
 
 
-def outage_notes(workload: Workload, where: str) -> list[str]:
-    """One line if a record shows outages of the whole machine.
-
-    Args:
-        workload: all jobs.
-        where: the file that lists them.
-    """
+def outage_notes(workload: Workload) -> list[Note]:
+    """A note if a record shows outages of the whole machine."""
     whole = [each for each in outages(workload) if each.processors == each.of and not each.partition]
     if not whole:
         return []
     hours = sum(each.end_s - each.begin_s for each in whole) / 3600
     many = f"{len(whole)} times, {hours:,.1f} h in all," if len(whole) > 1 else f"once, for {hours:,.1f} h,"
-    return [f"the record shows that nothing ran {many} although jobs waited: outages are listed in {where}"]
+    what = f"the record shows that nothing ran {many} although jobs waited: the report lists such outages"
+    return [Note(what, level="change")]
 
 
 def _begin_s(outage: Outage) -> float:

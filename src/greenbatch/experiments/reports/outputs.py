@@ -45,7 +45,7 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
     cut = Cut(**own.cut)  # type: ignore[arg-type]
     run = measure(outcome, cut)
     metrics = json_ready(evaluate(outcome, cut=cut, horizon=horizon))
-    parts = nested(json_ready(evaluate_parts(run, parts_of(outcome.workload, outcome.cluster))))
+    parts = nested(json_ready(evaluate_parts(run, parts_of(outcome.workload, outcome.cluster), horizon)))
     found = {**metrics, **({"by": parts} if parts else {})}
     (folder / "metrics.json").write_text(json.dumps(found, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     jobs = outcome.workload
@@ -65,8 +65,8 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
         schedule = schedule.with_columns(**stays_columns(outcome))
     if outcome.dvfs_level is not None:
         schedule = schedule.with_columns(dvfs_level=polars.Series(outcome.dvfs_level))
-    schedule.write_csv(folder / "schedule.csv")
-    nodes_table(run.energy_use).write_csv(folder / "nodes.csv")
+    for_spreadsheets(schedule).write_csv(folder / "schedule.csv")
+    for_spreadsheets(nodes_table(run.energy_use)).write_csv(folder / "nodes.csv")
     power = polars.DataFrame(power_segments(outcome)._asdict())
     if outcome.profile_command_w is not None:
         last = np.searchsorted(outcome.profile_time_s, power["start_s"].to_numpy(), side="right") - 1
@@ -76,6 +76,15 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
     nothing = polars.lit(None, dtype=polars.Float64)
     power.with_columns(nothing.alias(name) for name in set(unknown)).write_parquet(folder / "power.parquet")
     return metrics
+
+
+def for_spreadsheets(frame: polars.DataFrame) -> polars.DataFrame:
+    """A frame whose texts no spreadsheet takes for formulas: an apostrophe before those that begin like one."""
+    import polars
+
+    text = polars.col(polars.String)
+    runs = text.str.contains(r"^[=+\-@\t\r]") & ~text.str.contains(r"^[+-]?[0-9.]+$")
+    return frame.with_columns(polars.when(runs).then("'" + text).otherwise(text).name.keep())
 
 
 def stays_columns(outcome: Outcome) -> dict[str, polars.Series]:
@@ -204,17 +213,24 @@ def write_comparison(
 
 def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str]) -> None:
     from greenbatch.experiments.reports.breakdown import gains_table, means_frame
-    from greenbatch.experiments.reports.cautions import comparison_notes
+    from greenbatch.experiments.reports.notes import notes_of
     from greenbatch.experiments.reports.outages import outage_table
-    from greenbatch.experiments.reports.tables import comparison_table, difference_table, record_table, write
+    from greenbatch.experiments.reports.tables import (
+        comparison_table,
+        difference_table,
+        idle_words,
+        record_table,
+        write,
+    )
     from greenbatch.experiments.running.frames import with_breakdown
 
-    frame, parts, notes = comparison.frame, comparison.breakdown, (*comparison_notes(comparison), *partial)
+    frame, parts, idle = comparison.frame, comparison.breakdown, idle_words(comparison.scenario.cluster)
+    notes = (*partial, *(str(note) for note in notes_of(comparison) if note.matters))
     with_breakdown(frame, parts).write_parquet(folder / "results.parquet")
     if len(parts):
-        means_frame(parts).write_csv(folder / "breakdown.csv")
+        for_spreadsheets(means_frame(parts)).write_csv(folder / "breakdown.csv")
     tables = [
-        comparison_table(frame, title=comparison.title, notes=notes, currency=comparison.currency),
+        comparison_table(frame, title=comparison.title, notes=notes, currency=comparison.currency, idle=idle),
         difference_table(frame, comparison.baseline, currency=comparison.currency),
         record_table(frame),
         gains_table(parts, comparison.baseline),

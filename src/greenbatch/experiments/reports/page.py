@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from greenbatch.experiments.reports.caveats import caveats
 from greenbatch.experiments.reports.columns import MAIN, Column
 from greenbatch.experiments.reports.first_screen import FirstScreen
 from greenbatch.experiments.reports.sections import Section
 from greenbatch.experiments.reports.tables import Table
 from greenbatch.files import write_bytes
 from greenbatch.metrics import METRICS
+from greenbatch.notes import Note, ordered
 
 TEMPLATES = Path(__file__).parent / "templates"
 
@@ -31,8 +31,7 @@ def write_page(
     tables: Sequence[Table] = (),
     sections: Sequence[Section] = (),
     summary: Sequence[str] = (),
-    warnings: Sequence[str] = (),
-    notes: Sequence[str] = (),
+    notes: Sequence[Note | str] = (),
     explained: Sequence[tuple[str, str]] = (),
     provenance: Mapping[str, Any] | None = None,
     colors: Mapping[str, str] | None = None,
@@ -48,8 +47,8 @@ def write_page(
         tables: tables in order.
         sections: sections with pictures and further tables.
         summary: what was found, in sentences, above the tables.
-        warnings: warnings; alike ones are folded, see `caveats`.
-        notes: notes.
+        notes: notes, and text, which is a fact; those that matter (`Note.matters`) stand above the tables, the others
+            are folded.
         explained: (word, meaning), see `definitions`.
         provenance: versions, seeds, hashes, resolved scenario; nested mappings are shown as JSON.
         colors: scheduler -> its color, shown beside its name.
@@ -57,10 +56,12 @@ def write_page(
     Raises:
         InputError: the file cannot be written.
     """
+    every = ordered(Note(each, level="fact") if isinstance(each, str) else each for each in notes)
     context = {
         "title": title, "command": command, "first": first, "baseline": baseline, "tables": list(tables),
-        "sections": list(sections), "summary": list(summary), "caveats": caveats(warnings, list(colors or {})),
-        "notes": list(notes), "definitions": list(explained), "provenance": provenance_blocks(provenance or {}),
+        "sections": list(sections), "summary": list(summary), "caveats": [str(note) for note in every if note.matters],
+        "notes": [str(note) for note in every if not note.matters],
+        "definitions": list(explained), "provenance": provenance_blocks(provenance or {}),
         "colors": dict(colors or {}),
     }  # fmt: skip
     write_bytes(Path(path), render(context).encode())

@@ -18,13 +18,12 @@ from greenbatch.experiments.reports.capacity_plots import (
     image_plots,
     with_capacity,
 )
-from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
 from greenbatch.experiments.reports.columns import DETAIL, main_columns
-from greenbatch.experiments.reports.data_notes import changing
 from greenbatch.experiments.reports.findings import summary_lines
 from greenbatch.experiments.reports.first_screen import first_screen
 from greenbatch.experiments.reports.gantt import RUN_TIMES, gantt_plots
 from greenbatch.experiments.reports.looks import Looks, looks_of
+from greenbatch.experiments.reports.notes import HEADLINE, left_out_words, notes_of
 from greenbatch.experiments.reports.outages import outage_sections
 from greenbatch.experiments.reports.page import definitions, write_page
 from greenbatch.experiments.reports.power_plots import power_keys, power_plots
@@ -33,10 +32,16 @@ from greenbatch.experiments.reports.radar import radar_plot
 from greenbatch.experiments.reports.rivals import means_of
 from greenbatch.experiments.reports.sections import Section, scheduler_keys
 from greenbatch.experiments.reports.spread import READING, box_plots
-from greenbatch.experiments.reports.tables import class_table, comparison_table, difference_table, record_table
+from greenbatch.experiments.reports.tables import (
+    class_table,
+    comparison_table,
+    difference_table,
+    idle_words,
+    record_table,
+)
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.experiments.running.model_warnings import marked
-from greenbatch.scenarios.pooled import request_notes
+from greenbatch.notes import Note
 
 if TYPE_CHECKING:
     import polars
@@ -45,16 +50,6 @@ if TYPE_CHECKING:
 
 BOXES = 4
 """Figures whose spread is shown."""
-
-
-def data_notes(outcomes: Mapping[str, Outcome], notes: Sequence[str] = ()) -> list[str]:
-    """Everything repaired, dropped, filled or assumed when reading the inputs, without duplicates."""
-    lines = [str(note) for note in notes]
-    for outcome in outcomes.values():
-        lines += [f"{outcome.workload.name}: {note}" for note in outcome.workload.notes]
-        if outcome.site is not None:
-            lines += [f"{outcome.site.name}: {note}" for note in outcome.site.notes]
-    return list(dict.fromkeys(lines))
 
 
 def picture_sections(
@@ -121,18 +116,17 @@ def write_report(
     frame: polars.DataFrame,
     outcomes: Mapping[str, Outcome],
     baseline: str,
-    notes: Sequence[str] = (),
+    notes: Sequence[Note | str] = (),
     provenance: Mapping[str, Any] | None = None,
     example: str = "",
-    warnings: Sequence[str] = (),
     setting: str = "Schedulers compared",
-    sample: Sequence[str] = (),
     marks: Mapping[str, str] | None = None,
     deciders: Mapping[str, object] | None = None,
     breakdown: polars.DataFrame | None = None,
     more: Sequence[Section] = (),
     currency: str = "",
     in_words: Sequence[str] = (),
+    missing: str = "",
 ) -> None:
     """Write the report of a comparison as one self-contained HTML file; same inputs, same bytes.
 
@@ -143,18 +137,17 @@ def write_report(
         frame: tidy results (window, scheduler, metric, value) of all windows.
         outcomes: scheduler -> outcome of one example window; the schedulers must be in the frame.
         baseline: the scheduler that the others are compared with.
-        notes: further data notes, in addition to those of the workload and the site.
+        notes: all notes, see `notes.notes_of`.
         provenance: as in `page.write_page`.
         example: name of the example window.
-        warnings: further warnings.
         setting: title of the main table, see `Comparison.title`.
-        sample: notes under the main table, see `comparison_notes`.
         marks: schedulers that the first screen and the summary mark, see `Comparison.marks`.
         deciders: the schedulers by name; trained models among them get a section each.
         breakdown: figures of partitions, accounts and users, see `Comparison.breakdown`.
         more: further sections, which come first.
         currency: name of the currency of the site's prices, such as ``EUR``.
         in_words: paragraphs; the first is the sentence of the first screen, the others lead the summary.
+        missing: sentence on jobs that are left out, which leads the headline.
 
     Raises:
         InputError: the baseline or an outcome is not in the frame, there is no outcome, or the file cannot be written.
@@ -168,11 +161,12 @@ def write_report(
         if name not in names:
             raise InputError(f"{name!r} has an outcome but no row in the frame", field="outcomes")
     outcomes = {name: outcomes[name] for name in names if name in outcomes}
-    looks, told, remarks = looks_of(names), marked(frame, baseline, marks or {}), data_notes(outcomes, notes)
+    looks, told = looks_of(names), marked(frame, baseline, marks or {})
+    cluster = next(iter(outcomes.values())).cluster
     main = main_columns(frame, currency)
     further = [column for column in DETAIL if column.metric not in {shown.metric for shown in main}]
     shown = {
-        "means": comparison_table(frame, title=setting, notes=sample, currency=currency),
+        "means": comparison_table(frame, title=setting, currency=currency, idle=idle_words(cluster)),
         "gains": None if breakdown is None else gains_table(breakdown, baseline),
         "differences": difference_table(frame, baseline, currency=currency),
         "record": record_table(frame),
@@ -184,21 +178,20 @@ def write_report(
     folded = Section(
         "Further figures", "", tables=tuple(table for table in detail if table.rows and table.columns), folded=True
     )
-    cluster = next((outcome.cluster for outcome in outcomes.values()), None)
     write_page(
         path, title=title, command=command, baseline=baseline,
         first=first_screen(
-            frame, baseline, currency=currency, looks=looks, marks=marks, sentence="".join(in_words[:1])
+            frame, baseline, currency=currency, looks=looks, marks=marks, sentence="".join(in_words[:1]),
+            missing=missing,
         ),
         summary=[*in_words[1:], *summary_lines(told[0], outcomes, told[1], currency)],
-        warnings=[*warning_lines(frame, baseline, cluster, currency), *warnings, *changing(remarks)],
         tables=[table for table in shown.values() if table and table.rows and table.columns],
         sections=[
             *more, *picture_sections(frame, outcomes, looks, currency=currency, example=example),
             *([] if breakdown is None else breakdown_sections(breakdown, baseline, currency)),
             *([folded] if folded.tables else []), *model_sections(deciders or {}, outcomes, looks),
         ],
-        notes=remarks, explained=definitions(main), provenance=provenance,
+        notes=notes, explained=definitions(main), provenance=provenance,
         colors={**{name: look.color for name, look in looks.items()}, **_marked_colors(looks, marks or {})},
     )  # fmt: skip
 
@@ -225,14 +218,15 @@ def report_comparison(
         InputError: the file cannot be written.
     """
     scenario = comparison.scenario
-    ignored = map(str, request_notes(scenario.workload, scenario.cluster))
+    described = [Note(scenario.description, level="fact")] if scenario.description else []
+    missing = left_out_words(scenario.workload, least=HEADLINE)
     write_report(
         path, title=comparison.title.partition(";")[0], command=command, frame=comparison.frame,
-        outcomes=comparison.example, baseline=comparison.baseline, notes=[scenario.description, *ignored],
+        outcomes=comparison.example, baseline=comparison.baseline, notes=[*described, *notes_of(comparison)],
         provenance=provenance,
-        example=str(comparison.starts[0]), warnings=comparison.warnings, setting=comparison.title,
-        sample=comparison_notes(comparison), marks=comparison.marks, deciders=comparison.deciders,
+        example=str(comparison.starts[0]), setting=comparison.title,
+        marks=comparison.marks, deciders=comparison.deciders,
         breakdown=comparison.breakdown,
         more=outage_sections(scenario.workload, comparison.frame, comparison.baseline, comparison.currency),
-        currency=comparison.currency, in_words=in_words,
+        currency=comparison.currency, in_words=in_words, missing=missing,
     )  # fmt: skip

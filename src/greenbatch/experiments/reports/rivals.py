@@ -14,6 +14,8 @@ from greenbatch.schedulers.during_outages import SUFFIX
 if TYPE_CHECKING:
     import polars
 
+ROUNDING = 5e-4
+"""Relative difference below which two means are the same: it would be shown as 0.0 %."""
 SMALL = 0.02
 """Relative difference below which a gain is called small."""
 
@@ -29,11 +31,32 @@ def means_of(frame: polars.DataFrame, metric: str) -> dict[str, float]:
     return {name: i.mean for name, i in intervals(frame, metric).items() if math.isfinite(i.mean)}
 
 
+def alike(value: float, other: float) -> bool:
+    """Whether two means are no different in a report: less than `ROUNDING` of the larger one apart."""
+    return abs(value - other) <= ROUNDING * max(abs(value), abs(other))
+
+
+def tells_apart(frame: polars.DataFrame, metric: str) -> bool:
+    """Whether a metric is known and not the same for all schedulers; one scheduler is told by any."""
+    means = list(means_of(frame, metric).values())
+    return bool(means) and (len(means) < 2 or not alike(min(means), max(means)))
+
+
+def leaders(frame: polars.DataFrame, metric: str, baseline: str) -> list[str]:
+    """The schedulers with the best mean: the baseline alone if it is as good, several if they tie, none if all do."""
+    means, lower = means_of(frame, metric), METRICS[metric].better == "lower"
+    if not tells_apart(frame, metric):
+        return []
+    top = min(means.values()) if lower else max(means.values())
+    best = [name for name, mean in means.items() if alike(mean, top)]
+    return [baseline] if baseline in best else best
+
+
 def best_of(frame: polars.DataFrame, metric: str, baseline: str) -> str:
-    """The best scheduler; if several have the same mean, the baseline if it is one of them."""
-    means = means_of(frame, metric)
-    sign = 1 if METRICS[metric].better == "lower" else -1
-    return min(means, key=lambda name: (sign * means[name], name != baseline))
+    """The best scheduler, of several that tie the one whose jobs wait least; the baseline if it is as good."""
+    waits = means_of(frame, "avg_wait_s")
+    first = leaders(frame, metric, baseline) or [baseline]
+    return min(first, key=lambda name: waits.get(name, math.inf))
 
 
 def doubt(got: Difference) -> str:

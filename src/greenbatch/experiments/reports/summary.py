@@ -6,11 +6,11 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.experiments.reports.breakdown import means_frame
-from greenbatch.experiments.reports.cautions import comparison_notes, warning_lines
 from greenbatch.experiments.reports.columns import named
-from greenbatch.experiments.reports.tables import few_notes
+from greenbatch.experiments.reports.notes import notes_of
 from greenbatch.experiments.running.statistics import Interval, differences, intervals
 from greenbatch.metrics import METRICS
+from greenbatch.notes import records
 
 if TYPE_CHECKING:
     from greenbatch.experiments.running.compare import Comparison
@@ -26,11 +26,11 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         ``scenario``, ``baseline``, ``jobs`` (of a window), ``starts``; ``metrics`` (name -> label, unit, better);
         ``schedulers`` (name -> metric -> mean, low, high, windows); ``differences`` to the baseline (name -> metric ->
         mean, low, high, windows, relative, better, worse); ``by`` (partition, account or user -> name -> scheduler ->
-        metric -> mean); ``warnings``; ``notes`` (windows that are few or
-        overlap, recorded waits, and what was repaired, dropped or assumed when the inputs were read). Undefined values
-        are null.
+        metric -> mean); ``notes``, by consequence: on the figures, windows and models, and what was repaired, dropped
+        or assumed when the inputs were read (text, level, what, count, first_line, about, shares, of); ``warnings``,
+        the texts of those of level warning. Undefined values are null.
     """
-    frame, baseline = comparison.frame, comparison.baseline
+    frame, baseline, notes = comparison.frame, comparison.baseline, notes_of(comparison)
     names = [name for name in comparison.schedulers if name != baseline]
     means = {metric: intervals(frame, metric) for metric in METRICS}
     gains = {metric: differences(frame, metric, baseline) for metric in METRICS}
@@ -57,12 +57,8 @@ def summary(comparison: Comparison) -> dict[str, Any]:
             for name in names
         },
         "by": _parts(comparison),
-        "warnings": [
-            *warning_lines(frame, baseline, comparison.scenario.cluster, comparison.currency), *comparison.warnings,
-        ],
-        "notes": list(dict.fromkeys([
-            *few_notes(len(comparison.starts)), *comparison_notes(comparison), *comparison.scenario.notes,
-        ])),
+        "warnings": [str(note) for note in notes if note.level == "warning"],
+        "notes": records(notes),
     }  # fmt: skip
 
 

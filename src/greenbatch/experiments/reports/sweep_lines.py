@@ -1,15 +1,13 @@
-"""What a sweep says in words: findings, what stays fixed, what has no effect, and warnings with their values."""
+"""What a sweep says in words: findings, and what stays fixed."""
 
 # ruff: noqa: RUF001 - typographic minus signs are meant for the reader.
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from greenbatch.experiments.reports.cautions import mismatch_lines, warning_lines
 from greenbatch.experiments.reports.columns import main_columns
 from greenbatch.experiments.reports.findings import BROWN, listed
 from greenbatch.experiments.running.statistics import intervals
@@ -76,14 +74,12 @@ def _change(first: float, last: float) -> str:
 
 def _doubt(sweep: Sweep) -> list[str]:
     one = ["one window of jobs"] if len(sweep.first.starts) == 1 else []
-    erring = sweep.setting.key != f"{FORECAST}.seed" and any(
-        each.kind == "error" for each in _forecasts(sweep).values()
-    )
+    erring = sweep.setting.key != f"{FORECAST}.seed" and any(each.kind == "error" for each in forecasts(sweep).values())
     one += ["one seed of the forecast's error"] if erring else []
     return [f"These changes are those of {listed(one)}: others may differ."] if one else []
 
 
-def _forecasts(sweep: Sweep) -> dict[str, ForecastModel]:
+def forecasts(sweep: Sweep) -> dict[str, ForecastModel]:
     """Text of a value -> how the power to come is known, where there is a power supply."""
     sites = {text: each.scenario.site for text, each in sweep.comparisons.items()}
     return {text: site.forecast_model for text, site in sites.items() if site is not None}
@@ -92,7 +88,7 @@ def _forecasts(sweep: Sweep) -> dict[str, ForecastModel]:
 def fixed_lines(sweep: Sweep) -> list[str]:
     """A line on the other keys of the forecast, which all values share, if one of its keys is swept."""
     table, _, swept = sweep.setting.key.rpartition(".")
-    models = [asdict(model) for model in _forecasts(sweep).values()]
+    models = [asdict(model) for model in forecasts(sweep).values()]
     if table != FORECAST or not models:
         return []
     kinds = {model["kind"] for model in models}
@@ -100,49 +96,3 @@ def fixed_lines(sweep: Sweep) -> list[str]:
     same = {name: value for name, value in models[0].items()
             if name not in {swept, *unread} and all(model[name] == value for model in models)}  # fmt: skip
     return [f"For all values, {FORECAST} has " + ", ".join(f"{name} = {value}" for name, value in same.items()) + "."]
-
-
-def without_effect(sweep: Sweep) -> list[str]:
-    """A line if all values give the same figures for every scheduler."""
-    first, *others = sweep.comparisons.values()
-    if not others or not all(each.frame.equals(first.frame) for each in others):
-        return []
-    kinds = {str(model.kind) for model in _forecasts(sweep).values()}
-    because = (
-        f" with {FORECAST}.kind = {kinds.pop()}" if sweep.setting.key.startswith(FORECAST) and len(kinds) == 1 else ""
-    )
-    return [f"{sweep.setting.key} has no effect{because}: all values give the same figures for every scheduler"]
-
-
-def with_values(key: str, lines: Mapping[str, Sequence[str]]) -> list[str]:
-    """Each line once, after the values that it holds for if these are not all.
-
-    Args:
-        key: the key.
-        lines: text of a value -> its lines.
-    """
-    values: dict[str, list[str]] = {}
-    for text, each in lines.items():
-        for line in dict.fromkeys(each):
-            values.setdefault(line, []).append(text)
-    return [
-        line if len(texts) == len(lines) else f"{key} = {', '.join(texts)}: {line}" for line, texts in values.items()
-    ]
-
-
-def sweep_warnings(sweep: Sweep) -> list[str]:
-    """Warnings of all comparisons, those that are not about all values with the values; of the record, the first's."""
-    key, all_values = sweep.setting.key, sweep.comparisons.items()
-    return [
-        *without_effect(sweep), *mismatch_lines(sweep.first.example.get(sweep.first.baseline)),
-        *with_values(key, {text: each.warnings for text, each in all_values}),
-        *with_values(
-            key,
-            {text: warning_lines(each.frame, each.baseline, currency=each.currency) for text, each in all_values},
-        ),
-    ]  # fmt: skip
-
-
-def sweep_notes(sweep: Sweep) -> list[str]:
-    """Everything repaired, dropped or assumed when reading the inputs, of all values."""
-    return list(dict.fromkeys(note for each in sweep.comparisons.values() for note in each.scenario.notes))

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.display import windows_text
 from greenbatch.experiments.reports.answer import WAIT, objective_of
-from greenbatch.experiments.reports.cautions import comparison_notes
 from greenbatch.experiments.reports.columns import Column, main_columns
 from greenbatch.experiments.reports.curves import wrapped_axis
-from greenbatch.experiments.reports.data_notes import changing
 from greenbatch.experiments.reports.drawing import (
     PANEL_IN,
     WIDTH_IN,
@@ -26,17 +24,19 @@ from greenbatch.experiments.reports.drawing import (
 )
 from greenbatch.experiments.reports.looks import Look, Looks, looks_of
 from greenbatch.experiments.reports.means import Means
+from greenbatch.experiments.reports.notes import notes_of_sweep
 from greenbatch.experiments.reports.outputs import REPORT
 from greenbatch.experiments.reports.page import definitions, write_page
 from greenbatch.experiments.reports.payback import payback_summary, payback_tables
 from greenbatch.experiments.reports.result_folder import write_record
 from greenbatch.experiments.reports.sections import Section, scheduler_keys
 from greenbatch.experiments.reports.summary import summary
-from greenbatch.experiments.reports.sweep_lines import axis_of, fixed_lines, sweep_findings, sweep_notes, sweep_warnings
+from greenbatch.experiments.reports.sweep_lines import axis_of, fixed_lines, sweep_findings
 from greenbatch.experiments.reports.sweep_screen import sweep_colors, sweep_screen, sweep_words
 from greenbatch.experiments.reports.tables import Cell, Table, few_notes, write
 from greenbatch.experiments.running.frames import with_breakdown
 from greenbatch.experiments.running.statistics import Interval, intervals
+from greenbatch.notes import records
 from greenbatch.provenance import provenance
 from greenbatch.scenarios.sources import sources_of
 from greenbatch.schedulers import input_files
@@ -96,7 +96,7 @@ def sweep_means(sweep: Sweep, column: Column) -> Means:
     names = dict.fromkeys(("scheduler", "metric", "value"), polars.String)
     kinds = names | dict.fromkeys(("mean", "low", "high"), polars.Float64) | {"windows": polars.Int64}
     numbers = polars.DataFrame(rows, schema=kinds, orient="row")
-    return Means(sweep_table(sweep, column), numbers, tuple(sweep_warnings(sweep)))
+    return Means(sweep_table(sweep, column), numbers, notes_of_sweep(sweep))
 
 
 def sweep_plot(sweep: Sweep, column: Column, *, looks: Looks | None = None, panel: bool = False) -> Picture:
@@ -260,24 +260,25 @@ def report_sweep(
             *sweep_findings(sweep),
             f"The same schedulers on the same windows with {sweep.setting.key} = {values}. Makespans are relative to "
             f"{first.baseline} with the same value.",
-            *fixed_lines(sweep), *comparison_notes(first),
+            *fixed_lines(sweep),
         ],
-        warnings=[*sweep_warnings(sweep), *changing(sweep_notes(sweep))],
-        notes=[first.scenario.description, *sweep_notes(sweep)],
+        notes=[*filter(None, [first.scenario.description]), *notes_of_sweep(sweep)],
         explained=definitions(columns), provenance=provenance, colors=sweep_colors(sweep, looks),
     )  # fmt: skip
 
 
 def sweep_summary(sweep: Sweep, unit_cost: float | None = None) -> dict[str, Any]:
     """A sweep ready for JSON: ``answer`` in sentences, with a unit cost ``payback`` (see `payback.payback_summary`),
-    ``key``, ``findings`` and what is ``fixed`` in sentences, ``warnings``, and ``values`` (text -> the comparison's
+    ``key``, ``findings`` and what is ``fixed`` in sentences, ``notes`` and ``warnings`` of all
+    values, and ``values`` (text -> the comparison's
     `summary`).
     """
+    notes = notes_of_sweep(sweep)
     return {
         "answer": sweep_words(sweep, unit_cost),
         **({} if unit_cost is None else {"payback": payback_summary(sweep, unit_cost)}),
         "key": sweep.setting.key, "findings": sweep_findings(sweep), "fixed": fixed_lines(sweep),
-        "warnings": sweep_warnings(sweep),
+        "warnings": [str(note) for note in notes if note.level == "warning"], "notes": records(notes),
         "values": {text: {"value": _plain(sweep.setting.values[text]), **summary(each)}
                    for text, each in sweep.comparisons.items()},
     }  # fmt: skip

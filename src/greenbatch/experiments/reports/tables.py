@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from greenbatch.errors import InputError
+from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.errors import InputError, visible
 from greenbatch.experiments.reports.columns import (
     CLASS_COLUMNS,
     CLASS_COUNTS,
@@ -48,6 +49,9 @@ class Cell:
     mark: Mark = ""
     """``best`` of its column; ``good`` or ``bad``: a difference whose interval excludes 0."""
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "text", visible(self.text))
+
 
 @dataclass(frozen=True, slots=True)
 class Table:
@@ -64,6 +68,12 @@ class Table:
     """Lines under the table."""
     legend: str = ""
     """Meaning of bold type; empty if nothing is bold."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", visible(self.title))
+        object.__setattr__(self, "columns", tuple((visible(a), b, visible(c)) for a, b, c in self.columns))
+        object.__setattr__(self, "rows", tuple((visible(name), cells) for name, cells in self.rows))
+        object.__setattr__(self, "notes", tuple(map(visible, self.notes)))
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -97,6 +107,7 @@ def comparison_table(
     show_intervals: bool = True,
     notes: Sequence[str] = (),
     currency: str = "",
+    idle: str = "idle power included",
 ) -> Table:
     """One row per scheduler, one column per metric: mean over windows, 95% interval, the best value marked.
 
@@ -109,9 +120,13 @@ def comparison_table(
     shown: list[tuple[str, str, str]] = []
     columns = main_columns(frame) if columns is None else columns
     columns = [fitted(column, frame, currency) for column in columns]
+    same: list[str] = []
     for column in columns:
         table = intervals(frame, column.metric)
         if not any(i.count for i in table.values()):
+            continue
+        if len(names) > 1 and len(texts := {(column.number(i.mean), _span(column, i)) for i in table.values()}) == 1:
+            same.append(f"{column.header} {' '.join(filter(None, (next(iter(texts))[0], column.unit)))}")
             continue
         shown.append((column.header, column.unit, column.short or column.header))
         best = _best(column, table) if count >= FEW_WINDOWS else set()
@@ -120,8 +135,14 @@ def comparison_table(
             cells[name].append(Cell(column.number(interval.mean), span, mark="best" if name in best else ""))
     rows = tuple((name, tuple(cells[name])) for name in names)
     over = any(column.metric == "horizon_brown_kwh" for column in columns)
-    lines = (_sample(count, intervals=show_intervals), *(horizon_notes(frame) if over else ()), *notes)
+    lines = (_sample(count, intervals=show_intervals), *_same_for_all(same),
+             *(horizon_notes(frame, idle) if over else ()), *notes)  # fmt: skip
     return Table(title, tuple(shown), rows, notes=lines, legend=_legend(rows, "Bold: best of the column."))
+
+
+def _same_for_all(columns: Sequence[str]) -> list[str]:
+    """A line instead of columns that do not tell schedulers apart."""
+    return [f"The same for all: {', '.join(columns)}."] if columns else []
 
 
 def _legend(rows: Sequence[tuple[str, Sequence[Cell]]], meaning: str) -> str:
@@ -142,14 +163,22 @@ def few_notes(count: int) -> list[str]:
     return [few] if 1 < count < FEW_WINDOWS else []
 
 
-def horizon_notes(frame: polars.DataFrame) -> list[str]:
+def idle_words(cluster: Cluster) -> str:
+    """Whether energies include the idle power of a machine: it may be unknown, and then counts as 0 W."""
+    if not cluster.idle_power_w > 0:
+        return "without idle power, of which none is stated"
+    dark = isinstance(cluster, NodeCluster) and not all(group.static_power_w > 0 for group in cluster.groups)
+    return "idle power included where it is stated" if dark else "idle power included"
+
+
+def horizon_notes(frame: polars.DataFrame, idle: str) -> list[str]:
     """How long the scenario's horizon is, and one line for every scheduler with unfinished work at its end."""
     length = intervals(frame, "horizon_s")
     if not any(i.count for i in intervals(frame, "horizon_brown_kwh").values()):
         return []
     days = max((i.mean for i in length.values() if i.count), default=math.nan) / 86_400
     lines = [f"Brown energy: from the first submission over the scenario's horizon, {days:.1f} days"
-             f"{' on average' if frame['window'].n_unique() > 1 else ''}, idle power included."]  # fmt: skip
+             f"{' on average' if frame['window'].n_unique() > 1 else ''}, {idle}."]  # fmt: skip
     share = intervals(frame, "horizon_unfinished_share")
     for name in schedulers(frame):
         left = [work for work in by_window(frame, name, "horizon_unfinished_share").values() if work > 0]
@@ -215,7 +244,7 @@ def difference_table(
     columns = [fitted(column, frame, currency) for column in columns]
     for column in columns:
         table = differences(frame, column.metric, baseline)
-        if not any(d.difference.count for d in table.values()):
+        if not any(d.difference.count for d in table.values()) or _no_difference(column, table):
             continue
         unit = "points" if column.unit == "%" else "" if column.unit == "×" else column.unit
         shown.append((column.header, unit, column.short or column.header))
@@ -227,6 +256,12 @@ def difference_table(
     notes = (note, *few_notes(frame["window"].n_unique()), *notes)
     legend = _legend(rows, "Bold: the 95% interval of the difference excludes zero.")
     return Table(title, tuple(shown), rows, notes=notes, legend=legend)
+
+
+def _no_difference(column: Column, table: Mapping[str, Difference]) -> bool:
+    """Whether all differences, and the ends of their intervals, are shown as 0."""
+    ends = [end for got in table.values() for end in (got.difference.mean, got.difference.low, got.difference.high)]
+    return not any(c in "123456789" for end in ends if math.isfinite(end) for c in column.number(end))
 
 
 def _header(header: str, unit: str) -> str:

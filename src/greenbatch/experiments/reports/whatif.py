@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,9 @@ from greenbatch.experiments.reports.answer import (
     unfinished_note,
 )
 from greenbatch.experiments.reports.cautions import late_starts, unknown_starts
+from greenbatch.experiments.reports.notes import HEADLINE, left_out_words
 from greenbatch.experiments.reports.outages import stamp
-from greenbatch.experiments.reports.rivals import means_of, rivals
+from greenbatch.experiments.reports.rivals import alike, best_of, means_of, rivals
 from greenbatch.experiments.reports.tables import is_record
 from greenbatch.experiments.running.model_warnings import NOT_CAUSAL
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, paired_difference
@@ -38,10 +38,6 @@ _MONTHLY = {COST: "month_cost", CARBON: "month_carbon_kg", BROWN: "month_brown_k
 """Figure over the horizon -> that of a month."""
 _WORDS = {COST: ("cost", ""), CARBON: ("emit", "CO₂"), BROWN: ("draw", "from the grid"), WAIT: ("wait", "")}
 """Figure -> what jobs do, and what follows the amount."""
-_DROPPED = re.compile(r"job .*dropped$")
-"""Notes that count jobs of a file that are not simulated."""
-ROUNDING = 1e-9
-"""Changes below this share of the baseline's figure are none."""
 
 
 def plain_words(comparison: Comparison) -> list[str]:
@@ -60,7 +56,8 @@ def plain_words(comparison: Comparison) -> list[str]:
     known = [metric for metric in _WORDS if math.isfinite(means_of(frame, metric).get(baseline, math.nan))]
     said = [f"{_verb(comparison, each)} {_amount(comparison, each, means_of(frame, each)[baseline])}" for each in known]
     jobs = f"{comparison.jobs:,} job{'s' * (comparison.jobs != 1)}"
-    lead = f"Under {baseline}, {jobs} {_listed(said)} on average."
+    missing = left_out_words(comparison.scenario.workload, least=HEADLINE)
+    lead = f"{missing} Under {baseline}, {jobs} {_listed(said)} on average.".strip()
     if why := unfinished_baseline(every, baseline):
         return [f"{lead} {why}", *kept_words(comparison), *covered_words(comparison)]
     best, *others = _offers(comparison, frame, known)
@@ -69,11 +66,10 @@ def plain_words(comparison: Comparison) -> list[str]:
 
 
 def kept_words(comparison: Comparison) -> list[str]:
-    """A sentence where the answer is not about all jobs of the file, and one where the record could not be kept."""
+    """A sentence on jobs that are left out, unless the headline has it, and one where the record could not be kept."""
     jobs, told = comparison.scenario.workload, []
-    if out := {note.what.removesuffix(" dropped"): note.count for note in jobs.notes if _DROPPED.match(note.what)}:
-        why = ", ".join(f"{count:,} ({what})" for what, count in out.items())
-        told.append(f"Left out of the {len(jobs) + sum(out.values()):,} jobs of the file: {why}.")
+    if not left_out_words(jobs, least=HEADLINE) and (missing := left_out_words(jobs)):
+        told.append(missing)
     for outcome in filter(lambda each: is_record(each.scheduler), comparison.example.values()):
         late_s, unknown = late_starts(outcome), unknown_starts(outcome)
         parts = [f"{late_s.size:,} start {_long(late_s.mean())} later than recorded on average"] if late_s.size else []
@@ -113,9 +109,9 @@ def _offers(comparison: Comparison, frame: polars.DataFrame, known: list[str]) -
     baseline, told = comparison.baseline, set[str]()
     for metric in known:
         means = means_of(frame, metric)
-        best = min(means, key=lambda name: means[name])
+        best = best_of(frame, metric, baseline)
         gain = means[baseline] - means[best]
-        if best in told or not gain > 0 or _alike(comparison, metric, gain):
+        if best == baseline or best in told or _alike(comparison, metric, gain):
             continue
         told.add(best)
         they, changes = "it" if comparison.jobs == 1 else "they", [_change(comparison, frame, x, best) for x in known]
@@ -155,7 +151,7 @@ def _alike(comparison: Comparison, metric: str, change: float) -> bool:
     """Whether a change is shown as 0, or is that of rounding."""
     column = column_of(metric, comparison.frame, comparison.currency)
     level = means_of(comparison.frame, metric)[comparison.baseline]
-    return abs(change) < ROUNDING * abs(level) or not any(c in "123456789" for c in column.number(abs(change)))
+    return alike(level + change, level) or not any(c in "123456789" for c in column.number(abs(change)))
 
 
 def _verb(comparison: Comparison, metric: str) -> str:

@@ -10,6 +10,7 @@ from greenbatch.arguments import whole_number
 from greenbatch.display import draws_text
 from greenbatch.errors import InputError, Interrupted
 from greenbatch.experiments.running.cells import Cell, Figures, Metrics, Progress, Question, play, windows_of
+from greenbatch.notes import Note
 from greenbatch.workers import Workers, checked
 
 if TYPE_CHECKING:
@@ -46,8 +47,8 @@ class Comparison:
     """Outcomes of the first window; empty in a sweep, but for its first value."""
     rules: Mapping[str, str] = field(default_factory=dict)
     """Source text of the user's own rules and policies, if known."""
-    warnings: tuple[str, ...] = ()
-    """Warnings about the trained models, to be read before the figures."""
+    warnings: tuple[Note, ...] = ()
+    """Warnings about the schedulers and about what is missing; `reports.notes.notes_of` has all notes."""
     marks: Mapping[str, str] = field(default_factory=dict)
     """Schedulers whose figures need a mark -> the mark, see `model_warnings.marks`."""
     interrupted: bool = False
@@ -227,7 +228,7 @@ def question_of(
     return Question(scenarios=scenarios, deciders=deciders, jobs=jobs, baseline=baseline)
 
 
-def warnings_of(question: Question, starts: Sequence[int]) -> dict[str, list[str]]:
+def warnings_of(question: Question, starts: Sequence[int]) -> dict[str, list[Note]]:
     """Text of each value -> warnings about the trained models."""
     from greenbatch.experiments.running.model_warnings import model_warnings
 
@@ -238,7 +239,7 @@ def warnings_of(question: Question, starts: Sequence[int]) -> dict[str, list[str
 
 
 def comparison_of(
-    question: Question, value: str, windows: Mapping[int, Metrics], told: Sequence[str], *, interrupted: bool
+    question: Question, value: str, windows: Mapping[int, Metrics], told: Sequence[Note], *, interrupted: bool
 ) -> Comparison:  # fmt: skip
     """The comparison of a value, without an example.
 

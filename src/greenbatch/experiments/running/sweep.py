@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError, Interrupted
 from greenbatch.experiments.running.cells import Cell, Figures, Progress, play, windows_of
 from greenbatch.experiments.running.compare import Comparison, Keep, comparison_of, question_of, warnings_of
+from greenbatch.notes import Note, ordered
 from greenbatch.workers import Workers, checked
 
 if TYPE_CHECKING:
@@ -131,9 +132,9 @@ class Sweep:
         return self.first.schedulers
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[Note, ...]:
         """The warnings of all comparisons, each once."""
-        return tuple(dict.fromkeys(line for each in self.comparisons.values() for line in each.warnings))
+        return ordered(note for each in self.comparisons.values() for note in each.warnings)
 
     @property
     def frame(self) -> polars.DataFrame:
@@ -163,7 +164,6 @@ def sweep(
     keep_finished: bool = False,
     finished: Mapping[Cell, Figures] | None = None,
     workers: Workers | None = None,
-    warn: Callable[[Scenario], Sequence[str]] = lambda _: (),
     keep: Keep = lambda *_: None,
 ) -> Sweep:
     """Simulate every scheduler on every window for every value, at once over all values.
@@ -179,7 +179,6 @@ def sweep(
         keep_finished: if the user interrupts, return the finished windows, if the first is among them.
         finished: figures of windows that need no simulation, see `compare.compare`.
         workers: see `compare.compare`.
-        warn: further warnings about a scenario.
         keep: called with the figures of each window that was simulated.
 
     Raises:
@@ -202,10 +201,9 @@ def sweep(
             nothing = "no value is finished, nothing is kept; repeat the command"
             raise Interrupted("what was finished before is kept as it is" if finished else nothing) from None
     found: dict[str, Comparison] = {}
-    for text, scenario in scenarios.items():
+    for text in scenarios:
         if windows := windows_of(played.figures, text, starts):
             partial = len(windows) < len(starts)
             made = comparison_of(question, text, windows, told[text], interrupted=partial)
-            example = {} if found else played.example
-            found[text] = replace(made, example=example, warnings=(*warn(scenario), *made.warnings))
+            found[text] = replace(made, example={} if found else played.example)
     return Sweep(setting=chosen, comparisons=found)

@@ -19,8 +19,8 @@ from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.engine.codes import BY_RULE
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import Rule, decide, fill_scores
+from greenbatch.engine.limits import can_start
 from greenbatch.engine.machine.node_tables import Nodes
-from greenbatch.engine.machine.protocol import fits
 from greenbatch.engine.program import Pass
 from greenbatch.engine.queue import rank_queue
 from greenbatch.engine.rules import Rules
@@ -80,7 +80,7 @@ def start_due(s: State) -> float:
     c, i, next_s = s.clock, s.clock.first, np.inf
     while i < c.last:
         job = s.jobs[s.queue.job[i]]
-        if job.planned_s <= c.now_s and fits(s.machine, whole(s.queue.job[i]), whole(job.processors), c.now_s):
+        if job.planned_s <= c.now_s and can_start(s, whole(s.queue.job[i]), whole(job.processors)):
             first = c.first
             apply(s, start_now(i))
             i += c.first - first  # 1 if the jobs before it have moved
