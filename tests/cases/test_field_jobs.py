@@ -96,7 +96,7 @@ def test_10_an_absurd_counter_costs_nothing_and_is_not_spread():
     assert (left_out.count, left_out.first_line, left_out.level, left_out.about) == (1, 4, "warning", "power_w")
     assert shares(left_out)["jobs"] == 0.2
     assert shares(left_out)["energy"] == 1.0, "more than all others together"
-    with pytest.raises(InputError, match=r"line 4: ConsumedEnergyRaw: .*clear the value, or set workload.most_node_w"):
+    with pytest.raises(InputError, match=r"line 4: ConsumedEnergyRaw: .*left out \(clear the value\)"):
         read("10-energy.txt", strict=True)
 
     options: dict[str, Any] = {"trace": FIELD / "10-energy.txt", "processors": 256}

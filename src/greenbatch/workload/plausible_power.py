@@ -30,6 +30,8 @@ MOST_TIMES = 20.0
 """Largest ratio of a job's power per node to the median of the other jobs."""
 MOST_TIMES_OWN = 10.0
 """Largest ratio of a sample to the median of all samples of its job."""
+BELIEVABLE_NODE_W = 1e6
+"""Up to this, a message offers to accept the power: a node may stand for a rack. [W]"""
 FEWEST = 3
 """Measured jobs of a kind that are compared, itself included."""
 
@@ -92,13 +94,13 @@ def without_implausible(
     bad = implausible(power_w, processors, nodes, gpus, most_node_w)
     if not bad.any():
         return power_w
-    energy_j = power_w * run_s
+    energy_j, up_w = power_w * run_s, _up(power_w, nodes, processors, bad)
     highest_w = MOST_NODE_W if most_node_w is None else most_node_w
     beyond = f"power of a job beyond all plausible (over {highest_w / 1e3:g} kW a node"
     beyond += ")" if most_node_w is not None else f", or {MOST_TIMES:g} times that of other jobs)"
     ledger.repair(
         f"{beyond}, left out", lines[bad], column=column, level="warning", about="power_w",
-        fix=f"clear the value, or set workload.most_node_w above {_up(power_w, nodes, processors, bad):g}",
+        fix="clear the value" + (f", or set workload.most_node_w above {up_w:g}" if up_w <= BELIEVABLE_NODE_W else ""),
         shares=((float(energy_j[bad].sum() / np.nansum(energy_j)), "energy"),),
     )  # fmt: skip
     return np.where(bad, np.nan, power_w)
