@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import greenbatch as gb
+from greenbatch.cli.process import main
 from greenbatch.errors import InputError
 from greenbatch.notes import Note
 from greenbatch.workload import Workload, read_workload
@@ -106,6 +107,14 @@ def test_10_an_absurd_counter_costs_nothing_and_is_not_spread():
     assert energy_kwh(whole.workload) < 1.0
     with pytest.raises(InputError, match="beyond all plausible"):
         gb.load_scenario("default", strict=True, **options)
+
+
+def test_10_the_command_refuses_it_under_strict(tmp_path, capsys):
+    (tmp_path / "site.toml").write_text('name = "s"\n[site]\nkind = "synthetic"\n')
+    words = ["whatif", "--trace", str(FIELD / "10-energy.txt"), "--site", str(tmp_path / "site.toml")]
+    assert main([*words, "--processors", "256", "--strict", "--out", str(tmp_path / "out")]) == 2
+    assert "10-energy.txt, line 4: ConsumedEnergyRaw: power of a job beyond all plausible" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_11_components_are_one_job():
