@@ -32,7 +32,7 @@ MOST_TIMES_OWN = 10.0
 """Largest ratio of a sample to the median of all samples of its job."""
 BELIEVABLE_NODE_W = 1e6
 """Up to this, a message offers to accept the power: a node may stand for a rack. [W]"""
-FEWEST = 3
+FEWEST = 2
 """Measured jobs of a kind that are compared, itself included."""
 
 
