@@ -197,10 +197,10 @@ def test_every_note_of_the_readers_of_jobs_is_in_the_page() -> None:
     for file in sorted((ROOT / "src/greenbatch/workload").glob("*.py")):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             named = isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", ""))
-            if named in ("repair", "fact", "Note") and isinstance(node, ast.Call) and node.args:
+            if named in ("repair", "fact", "say", "Note") and isinstance(node, ast.Call) and node.args:
                 found.append(node.args[0])
             elif named == "drop" and isinstance(node, ast.Call):
-                found.append(node.args[1])
+                found.append(node.args[0 if isinstance(node.func, ast.Attribute) else 1])
             elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in ("what", "message"):
                 found.append(node.value)
     texts = set()
