@@ -91,7 +91,7 @@ def test_the_example_dump_has_the_notes_that_the_page_shows(
     shown = next(block for block in blocks(ROOT / "docs/data-in.md", "text") if "note:" in block)
     words = ["simulate", "--scenario", "examples/site.toml", "--scheduler", "fcfs+easy", "--out", "out"]
     assert main(words) == 0
-    assert shown in capsys.readouterr().out
+    assert set(shown.splitlines()) <= set(capsys.readouterr().out.splitlines())
     assert main([*words[:-1], "strict", "--strict"]) == 2
     assert "sacct.txt, line 44: Start: job that never started dropped" in capsys.readouterr().err
     assert not (workplace / "strict").exists()

@@ -99,7 +99,8 @@ def without_implausible(
     beyond = f"over {highest_w / 1e3:g} kW a node"
     beyond += "" if most_node_w is not None else f", or {MOST_TIMES:g} times that of other jobs"
     ledger.repair(
-        f"power of a job beyond all plausible ({beyond}), left out", lines[bad], column=column, level="warning", about="power_w",
+        f"power of a job beyond all plausible ({beyond}), left out", lines[bad], column=column, level="warning",
+        about="power_w",
         fix="clear the value" + (f", or set workload.most_node_w above {up_w:g}" if up_w <= BELIEVABLE_NODE_W else ""),
         shares=((float(energy_j[bad].sum() / np.nansum(energy_j)), "energy"),),
     )  # fmt: skip
