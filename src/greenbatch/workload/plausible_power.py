@@ -107,7 +107,7 @@ def without_implausible(
     return np.where(bad, np.nan, power_w)
 
 
-def plausible_samples(samples: polars.Expr, nodes: polars.Expr) -> polars.Expr:
+def plausible_samples(samples: polars.Expr, nodes: polars.Expr, most_node_w: float | None = None) -> polars.Expr:
     """Lists of power samples, each the sum over a job's nodes [W], without those that no nodes draw.
 
     These are above `MOST_NODE_W` per node, or above `SUSPICIOUS_NODE_W` per node and more than `MOST_TIMES_OWN` the
@@ -116,14 +116,17 @@ def plausible_samples(samples: polars.Expr, nodes: polars.Expr) -> polars.Expr:
     Args:
         samples: lists of floats.
         nodes: number of nodes; unknown ones count as one.
+        most_node_w: replaces all of this by a highest power per node. [W]
     """
     import polars
 
     count = nodes.cast(polars.Float64).fill_null(1.0).clip(1.0)
     each = polars.element()
     usual = (each <= SUSPICIOUS_NODE_W) | (each <= MOST_TIMES_OWN * each.median())
-    kept = (samples / count).list.eval(each.filter((each <= MOST_NODE_W) & usual)) * count
-    return polars.when(samples.list.max() > SUSPICIOUS_NODE_W * count).then(kept).otherwise(samples)
+    plausible = (each <= MOST_NODE_W) & usual if most_node_w is None else each <= most_node_w
+    kept = (samples / count).list.eval(each.filter(plausible)) * count
+    looked_at_w = SUSPICIOUS_NODE_W if most_node_w is None else most_node_w
+    return polars.when(samples.list.max() > looked_at_w * count).then(kept).otherwise(samples)
 
 
 def _up(power_w: Floats, nodes: Floats, processors: Floats, bad: NDArray[np.bool_]) -> float:
