@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Protocol, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.decide import Ranking
+from greenbatch.engine.dependencies import follow_others
 from greenbatch.engine.import_limit import periods_of_patience
 from greenbatch.engine.interface import Attributes, Policy, Predicted, Queue
 from greenbatch.engine.log import Readings
@@ -147,6 +148,12 @@ class Scheduler(Protocol):
     def policy(self) -> Policy | None:
         """A new Python object that decides in one simulation; None if the engine runs the program itself."""
         ...
+
+
+def with_scores_of_now(program: Program, workload: Workload, rules: Rules) -> Program:
+    """The program; without scores in advance if some submissions, on which they may depend, are not known."""
+    is_early = program.score is not None and program.fixed
+    return replace(program, fixed=False) if is_early and follow_others(workload, rules) else program
 
 
 def charges_by_rank(program: Program) -> bool:
@@ -345,8 +352,10 @@ def refuse_draw(state: State, name: str, field: str, limit: str) -> NoReturn:
 def outcome_of(
     state: State, readings: Readings, name: str, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
 ) -> Outcome:
-    """The outcome of a finished simulation."""
+    """The outcome of a finished simulation; its jobs were submitted as simulated."""
     read = readings.columns
+    if len(state.feedback):
+        workload = workload.with_columns(submit_s=np.array(cast(Any, state.jobs)["submit_s"]))
     steps, chosen, started = (int(each) for each in read.counts)
     start_s = state.machine.demands["begin_s"].copy() if isinstance(state.machine, Nodes) else read.start_s
     stays = stays_of(state.machine, readings.placed) if isinstance(state.machine, Powered) else None
