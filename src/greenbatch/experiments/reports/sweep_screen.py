@@ -20,7 +20,7 @@ from greenbatch.experiments.reports.drawing import PAPER, Picture, drawing, new_
 from greenbatch.experiments.reports.first_screen import FirstScreen, first_screen
 from greenbatch.experiments.reports.labels import write_names
 from greenbatch.experiments.reports.looks import Look, Looks
-from greenbatch.experiments.reports.notes import HEADLINE, left_out_words
+from greenbatch.experiments.reports.notes import left_out_words
 from greenbatch.experiments.reports.payback import payback_words
 from greenbatch.experiments.reports.tradeoff import HEIGHT_IN, HIGHER, axis_label, set_scale
 from greenbatch.experiments.running.model_warnings import marked
@@ -104,7 +104,7 @@ def sweep_words(sweep: Sweep, unit_cost: float | None = None) -> list[str]:
         told = marked(last.frame, last.baseline, last.marks)
         best = f"With {sweep.setting.key} = {text}: {trade_sentence(*told, last.currency)}"
     first, *others = [*payback_words(sweep, unit_cost), best]
-    missing = left_out_words(sweep.first.scenario.workload, least=HEADLINE)
+    missing = left_out_words(sweep.first.scenario.workload)
     return [f"{missing} {first}".strip(), *others]
 
 
