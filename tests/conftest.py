@@ -1,7 +1,4 @@
-"""Where tests find real data, what happens when it is not there, and Ctrl-C for tests that run in the background.
-
-Files that take long come first, so that no process is left with one of them at the end.
-"""
+"""Where tests find real data, what happens when it is not there, and Ctrl-C for tests that run in the background."""
 
 from __future__ import annotations
 
@@ -12,18 +9,17 @@ from pathlib import Path
 
 import pytest
 
-LONG = (
-    "test_kills.py", "test_lost.py", "test_import_limit.py", "test_driven_nodes.py", "test_charge.py", "test_fuzz.py",
-    "test_examples.py", "test_training_loop.py", "test_cost_aware.py", "test_reproduce.py", "test_published_genetic.py",
-    "test_whatif.py",
-)  # fmt: skip
-"""Names of the files that take a minute or more, the longest first."""
+from cpu_seconds import CpuSeconds
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Print where CPU time goes."""
+    config.pluginmanager.register(CpuSeconds())
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take long; the others stay in order, as do the tests of each file."""
-    place = {name: number for number, name in enumerate(LONG)}
-    items.sort(key=lambda item: place.get(item.path.name, len(LONG)))
+    """Begin with what takes long, so that no process is left with it at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 
 def pytest_sessionstart() -> None:

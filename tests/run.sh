@@ -1,18 +1,22 @@
 #!/bin/sh
-# The whole test suite in two processes. Usage: sh tests/run.sh DIR_OF_PYTHON
-# With coverage, unless COVERAGE=0. Compiled functions are invisible to a coverage tool,
-# and compiled code must do what plain Python does, so small cases of them run a second time as plain Python.
+# The whole test suite, in two processes: most tests with the compiled engine, those marked plain as plain Python, which
+# costs no compilation and shows compiled functions to coverage; then a few seconds of fuzzing.
+# Usage: sh tests/run.sh DIR_OF_PYTHON. With coverage, unless COVERAGE=0.
 set -eu
 bin=$1
-if [ "${COVERAGE:-1}" = 0 ]; then
-    "$bin/python" -m pytest "${PYTEST_ARGS:--q}" -n 2 --dist loadfile --no-loadscope-reorder
-    NUMBA_DISABLE_JIT=1 "$bin/python" -m pytest -q -m plain tests/engine tests/envs tests/rare
-else
+cover=
+if [ "${COVERAGE:-1}" != 0 ]; then
     export COVERAGE_FILE="${COVERAGE_FILE:-.coverage}"
     "$bin/coverage" erase
-    "$bin/python" -m pytest "${PYTEST_ARGS:--q}" -n 2 --dist loadfile --no-loadscope-reorder --cov=greenbatch --cov-report= --cov-fail-under=0
-    NUMBA_DISABLE_JIT=1 "$bin/coverage" run -m pytest -q -m plain tests/engine tests/envs tests/rare
-    "$bin/coverage" combine -q --append
+    cover="--cov=greenbatch --cov-report= --cov-fail-under=0 --cov-append"
+fi
+marked=$(grep -rl 'mark\.plain' tests --include='test_*.py' | grep -v '^tests/engine/')
+tests() { env NUMBA_DISABLE_JIT="$plain" "$bin/python" -m pytest "${PYTEST_ARGS:--q}" -n 2 --dist loadfile --no-loadscope-reorder $cover "$@"; }
+plain=1
+tests -m plain tests/engine $marked
+plain=0
+tests -m "compiled or not plain"
+if [ -n "$cover" ]; then
     "$bin/coverage" report
 fi
 "$bin/python" tests/fuzz.py --seconds "${FUZZ_SECONDS:-8}"

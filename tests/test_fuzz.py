@@ -12,6 +12,8 @@ import pytest
 
 import fuzz
 
+pytestmark = pytest.mark.long
+
 FUZZ = Path(__file__).with_name("fuzz.py")
 
 
@@ -65,7 +67,7 @@ def test_a_finding_is_saved_and_reported(tmp_path):
         "import runpy, sys; from greenbatch import workload\n"
         "def broken(*_, **__): raise ZeroDivisionError\n"
         "workload.read_workload = broken\n"
-        f"sys.argv = ['fuzz', '--seconds', '0.5', '--save', {str(tmp_path / 'f')!r}]\n"
+        f"sys.argv = ['fuzz', '--cases', '60', '--save', {str(tmp_path / 'f')!r}]\n"
         f"sys.path.insert(0, {str(FUZZ.parent)!r}); runpy.run_path({str(FUZZ)!r}, run_name='__main__')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

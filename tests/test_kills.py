@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 SCRIPT = Path(__file__).with_name("kills.py")
 CASES = (
     "simulate", "simulate --force", "simulate --force, no exchange", "record", "record --force", "compare",

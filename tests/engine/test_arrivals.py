@@ -56,8 +56,7 @@ def wait_s(width: int, free: int, running: list[tuple[int, float]]) -> float:
     return next(enough, ends[-1])
 
 
-@pytest.mark.plain
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=45, deadline=None)
 @given(running=RUNNING, processors=st.integers(1, 6), run_s=st.floats(1.0, 12_000.0))
 def test_what_a_start_makes_short_jobs_wait(running: list[tuple[int, float]], processors: int, run_s: float) -> None:
     """The squared wait of a job of every width with and without the start."""
@@ -77,7 +76,6 @@ def test_what_a_start_makes_short_jobs_wait(running: list[tuple[int, float]], pr
     assert found == pytest.approx(expected, rel=1e-9, abs=1e-6)
 
 
-@pytest.mark.plain
 def test_the_time_of_day_changes_the_expected_rate() -> None:
     """Jobs come from ten to twelve every day. Before ten more are to be expected than of late, after twelve fewer."""
     busy = [day * 24 * HOUR_S + 10 * HOUR_S + 240.0 * k for day in range(5) for k in range(30)]
@@ -93,7 +91,6 @@ def test_the_time_of_day_changes_the_expected_rate() -> None:
     assert factor[5.0] == pytest.approx(1.0, abs=0.25)  # nobody has ever come before eight
 
 
-@pytest.mark.plain
 def test_usual_arrivals_of_an_hour_are_counted_by_days_seen() -> None:
     """By hand: two jobs between ten and eleven on both days; a day without times of day counts once more."""
     state = state_of([8 * HOUR_S, *[24 * HOUR_S * day + 10 * HOUR_S + 600.0 * k for day in (0, 1) for k in range(2)]])

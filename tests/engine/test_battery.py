@@ -99,7 +99,7 @@ def left_j(storage: Storage, found: Books) -> float:
     return storage.initial_j + into - found.discharged_j / storage.discharge_efficiency
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=45, deadline=None)
 @given(worlds())
 def test_energy_balances_and_storage_keeps_its_limits(world: World) -> None:
     outcome, storage = world.run(), world.site.storage
@@ -122,7 +122,7 @@ def test_energy_balances_and_storage_keeps_its_limits(world: World) -> None:
     assert -bus_w.min(initial=0.0) <= storage.charge_w * (1 + REL)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=45, deadline=None)
 @given(worlds())
 def test_money_and_carbon_follow_from_the_energy(world: World) -> None:
     """Recounted from the pieces; no more is sold than is generated or given, and none at a loss."""
@@ -142,7 +142,7 @@ def test_money_and_carbon_follow_from_the_energy(world: World) -> None:
     assert np.all(p.surplus_w <= p.renewable_w + np.maximum(-bus_w, 0.0) + 1e-6)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(worlds())
 def test_energy_counted_during_the_run_equals_the_account_of_it(world: World) -> None:
     how = world.scheduler
@@ -157,7 +157,7 @@ def test_energy_counted_during_the_run_equals_the_account_of_it(world: World) ->
         assert getattr(ledger, name) == pytest.approx(getattr(found, name), rel=1e-9, abs=1e-6), name
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(worlds())
 def test_a_battery_of_no_capacity_changes_nothing(world: World) -> None:
     """Nor do prices change energies: a site without both has another kind of supply."""

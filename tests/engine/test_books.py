@@ -45,7 +45,7 @@ def same(a: Books, b: Books, rel: float) -> None:
         assert x == pytest.approx(y, rel=rel, abs=rel * scale), field
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(outcome=outcomes())
 def test_the_books_balance(outcome: Outcome) -> None:
     b = books(outcome)
@@ -57,7 +57,7 @@ def test_the_books_balance(outcome: Outcome) -> None:
     assert b.load_j == pytest.approx(jobs_j + idle_j, rel=REL)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(outcome=outcomes(), data=st.data())
 def test_splitting_an_interval_changes_no_energy(outcome: Outcome, data: st.DataObject) -> None:
     first_s, last_s = outcome.start_s.min() - 20.0, outcome.end_s.max() + 20.0
@@ -69,7 +69,7 @@ def test_splitting_an_interval_changes_no_energy(outcome: Outcome, data: st.Data
     same(Books(*(sum(column) for column in zip(*parts, strict=True))), whole, 1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(outcome=outcomes())
 def test_segments_match_the_energy_accounts(outcome: Outcome) -> None:
     """Power over time, rebuilt from the schedule and the site."""
@@ -90,7 +90,7 @@ def test_segments_match_the_energy_accounts(outcome: Outcome) -> None:
     assert b.renewable_used_j == pytest.approx(float(s.renewable_used_w @ seconds), rel=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(outcome=outcomes(), shift_s=st.integers(-(10**6), 10**6))
 def test_a_later_clock_changes_no_energy(outcome: Outcome, shift_s: int) -> None:
     assume(outcome.workload.submit_s.min() + shift_s >= 0)
@@ -139,6 +139,7 @@ def test_books_outside_of_a_series_that_does_not_repeat_are_refused() -> None:
             books(outcome, start_s, end_s)
 
 
+@pytest.mark.compiled
 def test_a_long_run_of_small_powers_does_not_drift() -> None:
     """A hundred thousand starts and ends of 0.1 W; whenever nothing runs the load is idle, exactly."""
     n = 50_000

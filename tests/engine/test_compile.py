@@ -14,6 +14,8 @@ import pytest
 
 import greenbatch
 
+pytestmark = pytest.mark.compiled
+
 HASH = """
 import json, sys
 from pathlib import Path

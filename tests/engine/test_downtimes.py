@@ -57,7 +57,7 @@ def check(outcome: Outcome, outages: tuple[Outage, ...]) -> None:
             assert not (runs_in & here).any()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data(), name=st.sampled_from(ON_A_POOL), commitment=st.sampled_from(["sticky", "reconsider"]))
 def test_no_job_of_a_pool_runs_into_an_outage(data: st.DataObject, name: str, commitment: str) -> None:
     cluster, outages = data.draw(clusters()), data.draw(outage_lists())
@@ -74,7 +74,7 @@ def test_no_job_of_a_pool_runs_into_an_outage(data: st.DataObject, name: str, co
     ).start_s.tolist()  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data(), name=st.sampled_from(ON_NODES))
 def test_no_job_on_nodes_runs_into_an_outage_of_its_partition(data: st.DataObject, name: str) -> None:
     cluster = data.draw(node_clusters(partitions=True))

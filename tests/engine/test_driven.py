@@ -29,6 +29,8 @@ from greenbatch.models.find import shipped_models
 from greenbatch.schedulers import entries, scheduler
 from greenbatch.workload import Workload
 
+pytestmark = pytest.mark.compiled
+
 BACKFILLS = ("none", "easy", "easy-schedgym", "easy-green-order", "green:sigma=200", "conservative")
 ELSEWHERE = ("random", "ga", "aco", "ga-published")
 """The order of ``random`` is drawn for a known number of jobs; searches have tests of their own with less work."""

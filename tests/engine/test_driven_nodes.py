@@ -28,6 +28,8 @@ from greenbatch.errors import InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
+pytestmark = pytest.mark.compiled
+
 PLACEMENTS = (
     "first", "best-fit", "worst-fit", "pack", "spread", "random:seed=3", "high-gflops", "high-mem", "low-power",
     "low-energy", "first-by-name",

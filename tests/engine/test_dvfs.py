@@ -70,7 +70,7 @@ def test_a_job_that_has_to_wait_keeps_its_level_and_a_reservation_allows_for_it(
     assert outcome.end_s.tolist() == [10, 30, 10]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data(), name=st.sampled_from(["fcfs+easy", "fcfs+conservative", "sjf+none+spread"]))
 def test_a_level_is_a_slower_machine_with_longer_requests(data: st.DataObject, name: str) -> None:
     """The schedule is that of the same cluster with all times twice as long."""

@@ -87,7 +87,7 @@ def adds_up(outcome: Outcome, use: EnergyUse) -> None:
     assert books(outcome).load_j == pytest.approx(whole_j, rel=REL, abs=1e-9)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(runs())
 def test_energy_by_node_and_job_is_that_of_every_instant_and_adds_up(run: Run) -> None:
     outcome = run()
@@ -151,7 +151,7 @@ def recounted_without_jobs(outcome: Outcome, number: int, group: NodeGroup) -> f
     return energy_j
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(switched_runs())
 def test_energy_of_nodes_that_boot_on_demand_adds_up(run: Run) -> None:
     """Boots, shutdowns and idle time of every node are those that follow from when jobs ran on it."""
@@ -169,7 +169,7 @@ def test_energy_of_nodes_that_boot_on_demand_adds_up(run: Run) -> None:
         np.testing.assert_allclose(use.idle_j, idle_j, rtol=REL, atol=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_a_pool_is_one_node_whose_idle_power_belongs_to_no_job(data: st.DataObject) -> None:
     cluster = data.draw(clusters())

@@ -57,7 +57,7 @@ def worlds(draw: st.DrawFn) -> World:
     return World(jobs, cluster, *draw(facilities()), draw(st.sampled_from(GREEN)))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(worlds())
 def test_the_facility_draws_pue_times_the_cluster_and_the_base_load(world: World) -> None:
     """Recounted from the segments of the cluster alone; brown and renewable energy together are the facility's."""
@@ -75,7 +75,7 @@ def test_the_facility_draws_pue_times_the_cluster_and_the_base_load(world: World
     assert found.renewable_used_j + found.curtailed_j == pytest.approx(books(plain).renewable_j, rel=REL)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(worlds())
 def test_the_metrics_are_those_of_the_facility_and_say_what_the_cluster_used(world: World) -> None:
     outcome = world.run(world.facility)
@@ -93,7 +93,7 @@ def test_the_metrics_are_those_of_the_facility_and_say_what_the_cluster_used(wor
     }
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(worlds())
 def test_a_pue_of_one_and_no_base_load_change_nothing(world: World) -> None:
     """Also for the engine's supply of a facility, which a base load that is nearly nothing gets."""
@@ -105,7 +105,7 @@ def test_a_pue_of_one_and_no_base_load_change_nothing(world: World) -> None:
     assert list(books(almost)) == pytest.approx(list(books(expected)), rel=0, abs=1e-200)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(worlds(), st.sampled_from([1.5, 2.0, 4.0]))
 def test_a_constant_pue_scales(world: World, pue: float) -> None:
     """With a supply that is larger by the PUE, schedules are the same and all energies are larger by it."""
@@ -131,7 +131,6 @@ def test_views_show_what_is_left_for_the_cluster(name: str) -> None:
         assert expected != simulate(jobs, cluster, plain, Rules(), how).start_s.tolist()
 
 
-@pytest.mark.plain
 def test_by_hand() -> None:
     """100 W for 100 s, half of it at a PUE of 1.2 and half at 1.5, beside a base load of 30 W under 165 W of sun."""
     facility = Site(

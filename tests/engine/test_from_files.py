@@ -26,7 +26,6 @@ static_power_w = 10
 """
 
 
-@pytest.mark.plain
 def test_the_reservation_counts_all_jobs_that_end_at_its_instant(tmp_path: Path) -> None:
     """Both nodes are free at 100 s, and job 3 takes the first: job 4 may run beside job 1 beyond that."""
     run = outcome(
@@ -42,7 +41,6 @@ def test_the_reservation_counts_all_jobs_that_end_at_its_instant(tmp_path: Path)
     assert run.promised_start_s[2] == 100
 
 
-@pytest.mark.plain
 def test_a_node_that_is_reserved_for_a_job_alone_is_kept_free_of_others(tmp_path: Path) -> None:
     """Job 3 has the GPU node to itself from 100 s on: job 4 would outlive that there, job 5 would not."""
     run = outcome(
@@ -58,7 +56,6 @@ def test_a_node_that_is_reserved_for_a_job_alone_is_kept_free_of_others(tmp_path
     assert run.start_s.tolist() == [0, 0, 100, 150, 3]
 
 
-@pytest.mark.plain
 def test_a_job_that_has_a_node_to_itself_has_its_gpus_as_well(tmp_path: Path) -> None:
     """A policy sees none of them free while it runs, and all of them afterwards."""
     made, seen = (
@@ -83,7 +80,6 @@ def test_a_job_that_has_a_node_to_itself_has_its_gpus_as_well(tmp_path: Path) ->
     assert seen == {0: [0, 2], 10: [0, 0], 100: [0, 2], 201: [0, 2]}
 
 
-@pytest.mark.plain
 def test_a_job_does_no_work_while_its_node_boots(tmp_path: Path) -> None:
     """The node is up at 60 s; of 100 s of work the request lets 50 s be done, so that the job is killed."""
     run = outcome(
@@ -120,7 +116,6 @@ file = "capacity.csv"
 """
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize(("rules", "promised_s"), [("", 40), ("suspends = 'power'", 10), ("horizon_s = 15", 10)])
 def test_a_reservation_lasts_as_long_as_power_must_be_there(tmp_path: Path, rules: str, promised_s: float) -> None:
     """Job 2 fits from 10 s on, but 3 of 4 processors are off from 30 to 40 s: it may start before only if it can be

@@ -19,6 +19,8 @@ from greenbatch.metrics import evaluate
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
+pytestmark = pytest.mark.compiled
+
 TRACES = {"gas-marl": ("lublin_256", "Cirne", "Jann", "Jann_scaled"), "rlscheduler": ("Lublin-1", "Lublin-2")}
 SCHEDULES = {"lublin_256": 30, "Cirne": 30, "Jann": 30, "Jann_scaled": 30, "Lublin-1": 54, "Lublin-2": 54}
 """How many golden schedules there are of each trace."""

@@ -39,7 +39,6 @@ def test_a_job_starts_when_little_is_brown_or_its_budget_is_used_up(parameters: 
     assert simulate(ONE, CLUSTER, MORNING, RULES, how).start_s.tolist() == [hour * HOUR_S]
 
 
-@pytest.mark.plain
 @given(
     st.floats(0.0, 1.0), st.floats(0.01, 100.0), st.floats(1.0, 1e6), st.floats(0.1, 10.0), st.floats(1.0, 1e6),
     st.floats(0.0, 1e6), st.floats(0.0, 1e6),
@@ -54,7 +53,7 @@ def test_the_threshold_only_loosens(
     assert share <= early <= late
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_without_a_budget_it_is_easy_backfilling(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -66,7 +65,7 @@ def test_without_a_budget_it_is_easy_backfilling(data: st.DataObject) -> None:
     np.testing.assert_array_equal(found, wanted)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_on_an_idle_machine_no_job_waits_longer_than_its_budget(data: st.DataObject) -> None:
     rows = data.draw(job_lists(1, "exact"))

@@ -55,7 +55,6 @@ def run(jobs: Workload, cluster: Cluster, site: Site, name: str, **rules: object
 # ------------------------------------------------------------------------------------------------------ by hand
 
 
-@pytest.mark.plain
 def test_without_sun_the_limit_is_one_of_the_load() -> None:
     jobs = jobs_of(submit_s=[0, 1, 2], run_time_s=[10, 10, 3], processors=[1, 1, 1], power_w=[100.0, 150.0, 60.0])
     dark = sunny([0.0], 300.0)
@@ -67,7 +66,6 @@ def test_without_sun_the_limit_is_one_of_the_load() -> None:
     assert run(jobs, POOL, sunny([0.0], 300.0, over_limit="count"), "fcfs+easy").start_s.tolist() == [0, 1, 2]
 
 
-@pytest.mark.plain
 def test_a_candidate_that_outlives_the_reservation_leaves_the_power_of_the_head() -> None:
     jobs = jobs_of(submit_s=[0, 1, 2, 3], run_time_s=[10, 10, 50, 50], processors=[1] * 4,
                    power_w=[100.0, 150.0, 60.0, 40.0])  # fmt: skip
@@ -75,7 +73,6 @@ def test_a_candidate_that_outlives_the_reservation_leaves_the_power_of_the_head(
     assert run(jobs, POOL, sunny([0.0], 300.0), "fcfs+easy").start_s.tolist() == [0, 10, 20, 3]
 
 
-@pytest.mark.plain
 def test_a_job_waits_for_the_sun_that_lasts_as_long_as_it_asks() -> None:
     """100 W idle and 150 W of job 0 need 50 W of sun for 15 s: not the 10 s from 20 on, but those from 40 on."""
     jobs = jobs_of(submit_s=[0, 1, 2], run_time_s=[8, 30, 60], requested_time_s=[15, 30, 60], processors=[4, 1, 1],
@@ -88,7 +85,6 @@ def test_a_job_waits_for_the_sun_that_lasts_as_long_as_it_asks() -> None:
     assert run(jobs, POOL, site, "fcfs+none").start_s.tolist() == [40, 40, 48]
 
 
-@pytest.mark.plain
 def test_a_job_that_outlasts_the_day_starts_in_the_first_slot_that_carries_it_and_runs_alone_in_the_dark() -> None:
     jobs = jobs_of(submit_s=[0, 1], run_time_s=[25, 5], processors=[1, 1], power_w=[150.0, 10.0])
     outcome = run(jobs, POOL, sunny([0.0, 0.0, 60.0, 0.0], 200.0), "fcfs+easy")
@@ -99,7 +95,6 @@ def test_a_job_that_outlasts_the_day_starts_in_the_first_slot_that_carries_it_an
     assert run(beside, POOL, sunny([0.0, 0.0, 60.0, 0.0], 200.0), "fcfs+easy").start_s.tolist() == [20, 45]
 
 
-@pytest.mark.plain
 def test_the_facility_draws_more_than_the_cluster() -> None:
     """A PUE of 2 and 50 W of base load: 450 W from the grid allow the cluster 200 W, and 100 W of sun 50 W more."""
     jobs = jobs_of(submit_s=[0], run_time_s=[5], processors=[1], power_w=[150.0])
@@ -108,7 +103,6 @@ def test_the_facility_draws_more_than_the_cluster() -> None:
     assert run(jobs, POOL, site, "fcfs+easy").start_s.tolist() == [20]
 
 
-@pytest.mark.plain
 def test_jobs_of_other_partitions_leave_the_power_of_a_blocked_job() -> None:
     nodes = NodeCluster(tuple(
         NodeGroup(name=name, count=1, processors=4, static_power_w=0.0, partitions=(name,)) for name in "ab"
@@ -120,7 +114,6 @@ def test_jobs_of_other_partitions_leave_the_power_of_a_blocked_job() -> None:
     assert outcome.start_s.tolist() == [0, 10, 20, 20]
 
 
-@pytest.mark.plain
 def test_the_reservation_is_behind_the_outages_and_within_the_limit() -> None:
     """Sun from 20 to 30 and from 60 to 70; an outage ends at 25, after which 5 s of sun are too few for 8 s."""
     from greenbatch.workload import Outage
@@ -232,8 +225,7 @@ def held_site(supply: Supply, limit_w: float, **others: Any) -> Site:
     return replace(made, grid=grid_of(limit_w, made.slots), **others)
 
 
-@pytest.mark.plain
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data(), rule=st.sampled_from(list(SCORES)), backfill=st.sampled_from(BACKFILLS), sticky=st.booleans())
 def test_schedules_are_those_of_the_reference(data: Any, rule: str, backfill: str, sticky: bool) -> None:
     jobs, cluster, supply, limit_w = data.draw(held_cases(ties=not sticky))  # a sticky queue sorts its twins
@@ -295,7 +287,7 @@ def bounds_s(jobs: Workload, site: Site) -> tuple[float, float]:
     return float(jobs.requested_time_s.max()), site.slots * site.step_s
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(
     window=windows(), name=NAMES, model=FORECASTS, horizon=st.integers(1, 12), above_w=st.integers(0, 200),
     sticky=st.booleans(), overhead=st.booleans(),
@@ -320,7 +312,7 @@ def test_no_start_exceeds_the_limit_and_all_jobs_end(
         assert (outcome.start_s - first_s <= 2 * (longest_s + period_s) + step_s).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(window=windows(powered=False), name=NAMES, above_w=st.integers(0, 500))
 def test_no_start_exceeds_the_limit_on_nodes(window: Any, name: str, above_w: int) -> None:
     jobs, sun, step_s = window
@@ -330,7 +322,7 @@ def test_no_start_exceeds_the_limit_on_nodes(window: Any, name: str, above_w: in
     assert np.isfinite(outcome.end_s).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(window=windows(), name=NAMES, sticky=st.booleans())
 def test_a_limit_that_is_never_reached_changes_nothing(window: Any, name: str, sticky: bool) -> None:
     jobs, sun, step_s = window
@@ -352,7 +344,7 @@ def test_a_scheduler_driven_from_views_refuses_a_limit(tmp_path: Path) -> None:
         run_from_views(scheduler("fcfs+easy"), jobs, POOL, site, Rules(), **given_how)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=9, deadline=None)
 @given(window=windows(), name=st.sampled_from(["foresee", "green-threshold"]), above_w=st.integers(0, 200))
 def test_planners_that_ask_are_held_too(window: Any, name: str, above_w: int) -> None:
     jobs, sun, step_s = window

@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+pytestmark = pytest.mark.compiled
+
 ENDLESS = """
 import sys, time
 from greenbatch.cluster import Cluster

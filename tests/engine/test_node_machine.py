@@ -197,7 +197,7 @@ def check_capacity(outcome: Outcome) -> None:
         assert loads[float(now_s)] == pytest.approx(load_w, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_nothing_above_what_is_there_and_the_load_is_that_of_what_runs(data: st.DataObject) -> None:
     cluster = data.draw(node_clusters(partitions=data.draw(st.booleans())))
@@ -214,7 +214,7 @@ def test_nothing_above_what_is_there_and_the_load_is_that_of_what_runs(data: st.
 
 
 @pytest.mark.parametrize("backfill", ["easy", "green:sigma=1e9", "conservative"])
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_reservation_on_nodes_is_kept(backfill: str, data: st.DataObject) -> None:
     """With requests that no job exceeds, FCFS starts a job at its first reservation at the latest.
@@ -240,7 +240,7 @@ def same(one: Outcome, other: Outcome) -> None:
     np.testing.assert_array_equal(one.promised_start_s, other.promised_start_s)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_a_pool_is_one_big_node_and_nodes_of_one_speed_if_jobs_take_any(data: st.DataObject) -> None:
     cluster = data.draw(node_clusters())
@@ -264,7 +264,7 @@ def test_a_pool_is_one_big_node_and_nodes_of_one_speed_if_jobs_take_any(data: st
     same(simulate(on_one.with_columns(power_w=powered.power_w), one, None, rules, made), expected)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_nodes_of_one_processor_are_a_pool_of_jobs_of_one_processor(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 6))
@@ -281,7 +281,7 @@ def test_nodes_of_one_processor_are_a_pool_of_jobs_of_one_processor(data: st.Dat
     same(simulate(jobs, cluster, None, Rules(), scheduler(f"{made.name}+{placement}")), expected)  # type: ignore[attr-defined]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_a_job_runs_at_the_speed_of_its_slowest_node(data: st.DataObject) -> None:
     cluster = data.draw(node_clusters(speeds=(0.5, 1.0, 2.0, 4.0)))
@@ -314,7 +314,7 @@ def test_contention_as_published_vanishes_at_ten_tasks_and_the_repaired_one_does
     assert all(a >= b > 0 for a, b in pairwise(repaired))
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.floats(0.0, 1e6), st.floats(0.0, 1e6), st.floats(0.0, 1e5), st.integers(1, 64), st.integers(0, 16),
 )  # fmt: skip
@@ -330,7 +330,7 @@ def test_repaired_speed_never_rises_with_tasks_or_demand(
         assert before == pytest.approx(speed_of(1, own, own + others, tasks), abs=2e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.data())
 def test_work_is_conserved_while_rates_change(data: st.DataObject) -> None:
     """The rates that the model gives to what runs together add up to the work of every job."""

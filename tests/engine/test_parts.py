@@ -186,7 +186,6 @@ def check(outcome: Outcome) -> None:
         assert jobs.processors[running].sum() <= outcome.cluster.processors
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("name", SCHEDULERS)
 def test_wide_jobs_start_by_day_and_narrow_ones_at_any_time(name: str) -> None:
     """Submitted at 23:00 and at 1:00 on an empty machine: the wide jobs start at six, one after the other.
@@ -208,7 +207,7 @@ def test_wide_jobs_start_by_day_and_narrow_ones_at_any_time(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SCHEDULERS)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_schedules_are_valid(name: str, data: st.DataObject) -> None:
     cluster = nightly(data.draw(st.integers(2, 9)))
@@ -218,7 +217,6 @@ def test_schedules_are_valid(name: str, data: st.DataObject) -> None:
     check(run(name, jobs, cluster, SUN, **rules))
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("name", ["fcfs+easy", "fcfs+easy-schedgym", "f2+green"])
 def test_a_submission_at_dawn_does_not_hide_it(name: str) -> None:
     """The wide job starts at dawn, although nothing but the arrival at that instant is an event of its own."""
@@ -226,7 +224,6 @@ def test_a_submission_at_dawn_does_not_hide_it(name: str) -> None:
     assert run(name, jobs, nightly(), tariffed([10_000.0])).start_s.tolist() == [DAWN_S, DAWN_S + 600.0]
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("name", ["fcfs+easy", "fcfs+easy-schedgym", "f2+green"])
 def test_such_a_machine_is_also_driven_from_views(name: str) -> None:
     """The driver makes the machine from the cluster. A job is submitted at every dawn."""
@@ -237,7 +234,6 @@ def test_such_a_machine_is_also_driven_from_views(name: str) -> None:
     assert started_s.tolist() != run(name, jobs, Cluster.pooled(8), SUN).start_s.tolist()
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("name", SCHEDULERS)
 def test_cost_is_energy_from_the_grid_times_the_tariff(name: str) -> None:
     jobs = workload([Job(900.0 * k, 4000.0, 5000.0, 1 + k % 5, 70.0 + 13 * k) for k in range(20)])
@@ -252,7 +248,6 @@ def test_cost_is_energy_from_the_grid_times_the_tariff(name: str) -> None:
     assert books(replace(outcome, site=free)) == found._replace(cost=0.0)
 
 
-@pytest.mark.plain
 def test_cost_is_counted_during_the_run_as_well() -> None:
     """By the same `flow`."""
     how, jobs = scheduler("fcfs+easy"), workload([Job(900.0 * k, 4000.0, 5000.0, 1 + k % 5, 300.0) for k in range(20)])
@@ -264,6 +259,7 @@ def test_cost_is_counted_during_the_run_as_well() -> None:
     assert session.state.ledger.cost > 0
 
 
+@pytest.mark.compiled
 def test_machine_code_for_parts_elsewhere_is_never_kept() -> None:
     """Nobody would notice that this file has changed."""
     jobs = workload([Job(0.0, 60.0, 60.0, 1, 90.0)])

@@ -74,7 +74,7 @@ def same(a: Outcome, b: Outcome) -> None:
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
 @pytest.mark.parametrize("commitment", ["reconsider", "sticky"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_built_in_rules_decide_the_same_behind_the_seam(commitment: Any, backfill: str, data: st.DataObject) -> None:
     """Sticky: distinct submissions, for a policy has no scores that could order twins."""
@@ -93,6 +93,7 @@ def test_built_in_rules_decide_the_same_behind_the_seam(commitment: Any, backfil
     )
 
 
+@pytest.mark.compiled
 def test_rules_that_cannot_be_compiled_run_as_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("greenbatch.policies.registry.ENTRIES", entries())
 
@@ -143,7 +144,7 @@ class LptpnInPython:
         return float(brown_w.sum())
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_lptpn_written_as_a_policy_equals_lptpn(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -343,6 +344,7 @@ def in_a_process(**environment: str) -> dict[str, str]:
     return found
 
 
+@pytest.mark.compiled
 def test_results_are_the_same_bytes_in_every_run_process_and_thread() -> None:
     here = digests()
     assert digests() == here
@@ -352,7 +354,6 @@ def test_results_are_the_same_bytes_in_every_run_process_and_thread() -> None:
         assert all(there.result() == here for there in [pool.submit(digests) for _ in range(2)])
 
 
-@pytest.mark.plain
 def test_compiled_and_plain_python_give_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """This process runs one way (plain where compiled code is to be covered), the other process the other way."""
     from greenbatch.engine.compile import PLAIN
@@ -362,6 +363,5 @@ def test_compiled_and_plain_python_give_the_same_bytes(monkeypatch: pytest.Monke
     assert in_a_process(NUMBA_DISABLE_JIT="0" if PLAIN else "1") == digests()
 
 
-@pytest.mark.plain
 def test_a_driven_run_with_delays_is_the_same_twice() -> None:
     assert digest(delayed("green", "sticky")) == digest(delayed("green", "sticky"))

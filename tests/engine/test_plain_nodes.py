@@ -140,7 +140,7 @@ def check(outcome: Outcome, machine: Machine) -> None:
 
 
 @pytest.mark.parametrize("backfill", ["none", "easy", "first-fit", "conservative"])
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(data=st.data())
 def test_schedules_on_nodes(backfill: str, data: st.DataObject) -> None:
     nodes = data.draw(node_lists())
@@ -163,7 +163,7 @@ def test_schedules_on_nodes(backfill: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("backfill", ["none", "easy", "first-fit"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_sticky_schedules_on_nodes(backfill: str, data: st.DataObject) -> None:
     """Distinct submissions and no partitions: jobs of one instant follow a quirk of the published simulators."""

@@ -41,7 +41,7 @@ def check(outcome: Outcome, machine: Machine) -> None:
 
 @pytest.mark.parametrize("policy", SCORES)
 @pytest.mark.parametrize("backfill", ["none", "easy", "easy-schedgym", "easy-green-order", "conservative"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_reconsidered_schedules(policy: str, backfill: str, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -62,7 +62,7 @@ def test_reconsidered_schedules(policy: str, backfill: str, data: st.DataObject)
 
 
 @pytest.mark.parametrize("backfill", ["none", "easy", "easy-schedgym", "easy-green-order"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_sticky_schedules(backfill: str, data: st.DataObject) -> None:
     """Distinct submissions: jobs of one instant follow a quirk of the published simulators (see the golden tests)."""
@@ -83,7 +83,7 @@ def test_sticky_schedules(backfill: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("commitment", ["sticky", "reconsider"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_green_backfilling(commitment: Any, data: st.DataObject) -> None:
     """Brown energy summed second by second decides the same starts as the engine's intervals."""
@@ -104,7 +104,7 @@ def test_green_backfilling(commitment: Any, data: st.DataObject) -> None:
     )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_lptpn_as_worded(data: st.DataObject) -> None:
     cluster, supply = data.draw(clusters()), data.draw(supplies())
@@ -123,7 +123,7 @@ def test_lptpn_as_worded(data: st.DataObject) -> None:
     )  # fmt: skip
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_cheapest_start(data: st.DataObject) -> None:
     cluster, supply = data.draw(clusters()), data.draw(supplies())
@@ -151,7 +151,7 @@ def test_cheapest_start(data: st.DataObject) -> None:
     )  # fmt: skip
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_conservative_backfilling_with_exact_requests(data: st.DataObject) -> None:
     """With exact requests no reservation ever changes, so one pass over the arrivals gives the schedule."""

@@ -56,7 +56,7 @@ def in_units(jobs: Workload, unit_s: float) -> Workload:
 
 
 @pytest.mark.parametrize("name", PLANNERS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_nothing_above_what_is_there_and_every_job_starts(name: str, data: st.DataObject) -> None:
     """Whatever jobs ask for, with requests that are exceeded, and on nodes of several speeds."""
@@ -72,7 +72,7 @@ def test_nothing_above_what_is_there_and_every_job_starts(name: str, data: st.Da
 
 
 @pytest.mark.parametrize("name", PLANNERS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_nodes_that_draw_the_same_busy_or_not_are_a_pool_if_jobs_take_any(name: str, data: st.DataObject) -> None:
     cluster = data.draw(node_clusters())

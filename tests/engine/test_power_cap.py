@@ -32,7 +32,6 @@ def run(jobs: Workload, cluster: Cluster, name: str, cap_w: float, **rules: obje
     return simulate(jobs, cluster, None, Rules(power_cap_w=cap_w, **rules), scheduler(name))  # type: ignore[arg-type]
 
 
-@pytest.mark.plain
 def test_a_job_waits_for_power_by_hand() -> None:
     jobs = jobs_of(submit_s=[0, 1, 2], run_time_s=[10, 10, 3], processors=[1, 1, 1], power_w=[100.0, 150.0, 60.0])
     assert run(jobs, POOL, "fcfs+none", 300.0).start_s.tolist() == [0, 10, 20]
@@ -40,7 +39,6 @@ def test_a_job_waits_for_power_by_hand() -> None:
     assert run(jobs, POOL, "fcfs+easy", 0.0).start_s.tolist() == [0, 1, 2]
 
 
-@pytest.mark.plain
 def test_a_candidate_that_outlives_the_reservation_leaves_the_power_of_the_head() -> None:
     jobs = jobs_of(submit_s=[0, 1, 2, 3], run_time_s=[10, 10, 50, 50], processors=[1] * 4,
                    power_w=[100.0, 150.0, 60.0, 40.0])  # fmt: skip
@@ -48,7 +46,6 @@ def test_a_candidate_that_outlives_the_reservation_leaves_the_power_of_the_head(
     assert run(jobs, POOL, "fcfs+easy", 300.0).start_s.tolist() == [0, 10, 20, 3]
 
 
-@pytest.mark.plain
 def test_a_node_that_is_off_adds_all_of_its_static_power() -> None:
     """Each node draws nothing at first and 110 W with a job; a node that idles before would add 60 W only."""
     node = NodeGroup(name="n", count=2, processors=1, static_power_w=100.0, idle_fraction=0.5)
@@ -57,7 +54,6 @@ def test_a_node_that_is_off_adds_all_of_its_static_power() -> None:
     assert outcome.start_s.tolist() == [0, 10, 20]
 
 
-@pytest.mark.plain
 def test_the_reservation_counts_the_gpus_of_running_jobs() -> None:
     """The first job draws 110 W of 115; from its end on, the second one leaves 95 W to the third."""
     node = NodeGroup(
@@ -105,7 +101,7 @@ def test_a_cap_below_what_the_nodes_of_a_job_add_is_told() -> None:
 NAMES = st.sampled_from(["fcfs+none", "fcfs+easy", "sjf+easy", "f2+first-fit", "fcfs+easy-schedgym"])
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(jobs=workloads(powered=True), name=NAMES, cap_w=st.integers(300, 700), sticky=st.booleans())
 def test_the_cap_is_kept_on_a_pool(jobs: Workload, name: str, cap_w: int, sticky: bool) -> None:
     rules = {"commitment": "sticky" if sticky else "reconsider"}
@@ -118,7 +114,7 @@ def test_the_cap_is_kept_on_a_pool(jobs: Workload, name: str, cap_w: int, sticky
         assert (outcome.start_s[promised] <= outcome.promised_start_s[promised] + 1e-6).all()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(jobs=workloads(powered=False), name=NAMES, cap_w=st.integers(690, 1200))
 def test_the_cap_is_kept_on_nodes(jobs: Workload, name: str, cap_w: int) -> None:
     outcome = run(jobs, NODES, name, float(cap_w))

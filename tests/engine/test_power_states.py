@@ -33,7 +33,6 @@ def jobs_of(**columns: object) -> Workload:
     return Workload.from_columns("jobs", columns)
 
 
-@pytest.mark.plain
 def test_boots_and_shutdowns_by_hand() -> None:
     jobs = jobs_of(submit_s=[0, 10, 500, 520], run_time_s=[50, 50, 100, 100], processors=[2, 6, 4, 12])
     outcome = run(jobs)
@@ -60,7 +59,6 @@ def test_boots_and_shutdowns_by_hand() -> None:
     }
 
 
-@pytest.mark.plain
 def test_a_job_on_a_node_that_is_being_shut_down_waits_for_both() -> None:
     outcome = run(jobs_of(submit_s=[0, 170], run_time_s=[50, 50], processors=[4, 12]))
     # n0 is up at 60, idle from 110, goes down from 160 to 190 and boots until 250
@@ -91,7 +89,7 @@ def workloads(draw: st.DrawFn) -> Workload:
 NAMES = st.sampled_from(["fcfs+none", "sjf+easy", "fcfs+easy+pack", "sjf+first-fit"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(jobs=workloads(), name=NAMES)
 def test_nodes_that_boot_in_no_time_change_no_start_and_never_idle(jobs: Workload, name: str) -> None:
     at_once = replace(NODES, boot_s=0.0, boot_energy_j=0.0, shutdown_s=0.0, shutdown_energy_j=0.0, min_on_s=0.0)
@@ -106,7 +104,7 @@ def test_nodes_that_boot_in_no_time_change_no_start_and_never_idle(jobs: Workloa
             assert load_w == pytest.approx(expected_w, abs=1e-6)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(jobs=workloads(), name=NAMES)
 def test_a_job_waits_for_its_nodes_and_the_load_is_never_below_that_of_the_jobs(jobs: Workload, name: str) -> None:
     outcome = run(jobs, name=name)
@@ -130,7 +128,6 @@ def test_promises_are_kept_up_to_a_boot() -> None:
     assert outcome.promised_start_s[1] == outcome.end_s[0]
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize(("requested_s", "start_s"), [(260, 70), (280, 520), (340, 520)])
 def test_a_job_starts_early_only_if_it_ends_before_the_reservation_in_spite_of_the_longest_boot(
     requested_s: float, start_s: float
@@ -141,7 +138,6 @@ def test_a_job_starts_early_only_if_it_ends_before_the_reservation_in_spite_of_t
     assert outcome.start_s.tolist() == [60, 420, start_s]
 
 
-@pytest.mark.plain
 def test_jobs_that_outlive_the_reservation_only_because_of_a_boot_take_what_the_head_leaves() -> None:
     """The second job leaves 4 processors from 360 s on; the others would end at 350 s if no node had to boot."""
     jobs = jobs_of(submit_s=[0, 1, 10, 10], run_time_s=[300, 100, 340, 340], processors=[5, 8, 4, 3])

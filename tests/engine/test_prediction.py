@@ -50,7 +50,6 @@ def predicted(name: str, jobs: Workload) -> Any:
     return made.jobs
 
 
-@pytest.mark.plain
 def test_the_last_two_jobs_of_a_user() -> None:
     """By hand; another user in between, and a request below one of the two."""
     jobs = jobs_of([1, 1, 2, 1, 1], [100.0, 300.0, 7.0, 50.0, 1.0], [5000.0, 5000.0, 5000.0, 5000.0, 200.0])
@@ -59,7 +58,6 @@ def test_the_last_two_jobs_of_a_user() -> None:
     assert seen["slowdown_price"][3] == pytest.approx(0.5 * (1 / 100 + 1 / 300))
 
 
-@pytest.mark.plain
 def test_the_median_of_like_jobs() -> None:
     """Other requests count for nothing; after nine jobs the oldest is forgotten."""
     run_s = [float(k + 1) * 10 for k in range(12)]
@@ -71,7 +69,6 @@ def test_the_median_of_like_jobs() -> None:
     assert other["expected_time_s"][1] == 200.0
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("run_s", [5.0, 700.0, 4_000.0])
 def test_a_constant_run_time_is_learned(run_s: float) -> None:
     """Median and quantiles close in on it, and the price of waiting on 1 / run time (at least 10 s)."""
@@ -83,14 +80,13 @@ def test_a_constant_run_time_is_learned(run_s: float) -> None:
     assert seen["mean_time_s"][-1] == pytest.approx(run_s, rel=0.25)
 
 
-@pytest.mark.plain
 def test_two_users_are_told_apart() -> None:
     seen = predicted("learned", jobs_of([1, 2] * 40, [20.0, 4000.0] * 40))
     assert seen["expected_time_s"][-2] < 60.0
     assert seen["expected_time_s"][-1] > 2000.0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
 def test_distributions(data: st.DataObject) -> None:
     """They add up to one, nothing lies above the request or below the time already run, quantiles are in order."""
@@ -116,7 +112,7 @@ def test_distributions(data: st.DataObject) -> None:
         assert made.logs.shape == (LEVELS, BINS)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 1000), ran=st.floats(0.02, 0.9), share=st.floats(0.0, 0.99))
 def test_a_job_that_has_run_for_a_time(seed: int, ran: float, share: float) -> None:
     """What is left of the distribution is that of the longer run times, as it was before."""

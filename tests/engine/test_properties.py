@@ -57,7 +57,7 @@ def runs(draw: st.DrawFn, names: tuple[str, ...], **fixed: Any) -> Outcome:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(outcome=runs((*SCHEDULERS, *ROLLING)))
 def test_every_job_runs_once_within_the_machine_size(outcome: Outcome) -> None:
     jobs = outcome.workload
@@ -71,7 +71,7 @@ def test_every_job_runs_once_within_the_machine_size(outcome: Outcome) -> None:
         assert processors_in_use(outcome, time_s) <= outcome.cluster.processors
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(outcome=runs((*SCHEDULERS, *ROLLING)))
 def test_the_power_profile_is_that_of_the_schedule(outcome: Outcome) -> None:
     """Whole watts add up exactly."""
@@ -83,7 +83,7 @@ def test_the_power_profile_is_that_of_the_schedule(outcome: Outcome) -> None:
     assert outcome.profile_load_w.tolist() == [load_by_schedule(outcome, time_s) for time_s in times]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(outcome=runs(("fcfs+easy",), overrun="kill", tick_s=0.0))
 def test_easy_never_delays_the_head_beyond_its_reservation(outcome: Outcome) -> None:
     promised = np.isfinite(outcome.promised_start_s)
@@ -92,14 +92,14 @@ def test_easy_never_delays_the_head_beyond_its_reservation(outcome: Outcome) -> 
         assert outcome.start_s[job] in np.delete(outcome.end_s, job)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=35, deadline=None)
 @given(outcome=runs(("fcfs+conservative", "sjf+conservative", "wfp3+conservative"), overrun="kill"))
 def test_conservative_backfilling_keeps_every_promise(outcome: Outcome) -> None:
     assert np.isfinite(outcome.promised_start_s).all()
     assert (outcome.start_s <= outcome.promised_start_s).all()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(outcome=runs(("fcfs+none", "fcfs+conservative"), overrun="kill", estimates="exact", tick_s=0.0))
 def test_nobody_waits_while_the_machine_could_run_everything(outcome: Outcome) -> None:
     """A job that waits does so because at its submission or start somebody else held the processors."""
@@ -107,7 +107,7 @@ def test_nobody_waits_while_the_machine_could_run_everything(outcome: Outcome) -
         assert outcome.start_s[job] in np.delete(outcome.end_s, job)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(outcome=runs(tuple(s for s in SCHEDULERS if not s.startswith("f1"))), shift=st.integers(1, 400))
 def test_a_later_clock_shifts_the_schedule(outcome: Outcome, shift: int) -> None:
     """Jobs and supply shifted alike. F1 sees the clock, and ticks are multiples on it: shift by whole ticks."""
@@ -131,7 +131,7 @@ def shifted(site: Site, by_s: float) -> Site:
     )  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(outcome=runs(("fcfs+easy", "sjf+conservative", "wfp3+none")))
 def test_machines_of_twice_the_speed_run_exact_jobs_in_half_the_time(outcome: Outcome) -> None:
     jobs, cluster = outcome.workload, outcome.cluster

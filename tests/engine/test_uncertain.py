@@ -71,7 +71,7 @@ def sites(draw: st.DrawFn, model: ForecastModel | None = None) -> Site:
     )  # fmt: skip
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(sites(), st.data())
 def test_the_engine_and_the_site_forecast_the_same_numbers(where: Site, data: st.DataObject) -> None:
     """To the last bit, also before the series and where the forecast repeats its window."""
@@ -84,7 +84,6 @@ def test_the_engine_and_the_site_forecast_the_same_numbers(where: Site, data: st
     assert out[0] == where.available_w[current % where.slots]
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("model", KINDS, ids=NAMES)
 def test_outside_a_series_that_does_not_repeat_there_is_no_forecast(model: ForecastModel) -> None:
     where = Site(name="s", step_s=HOUR_S, sources_w={"sun": np.ones(30)}, forecast_model=model)
@@ -100,7 +99,7 @@ def hourly_jobs(data: st.DataObject, processors: int) -> Any:
 
 @pytest.mark.parametrize("name", GREEN)
 @pytest.mark.parametrize("model", KINDS, ids=NAMES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(data=st.data())
 def test_views_show_the_forecast_that_the_engine_uses(name: str, model: ForecastModel, data: st.DataObject) -> None:
     """A scheduler that is driven from views starts every job when a compiled simulation does."""
@@ -113,7 +112,7 @@ def test_views_show_the_forecast_that_the_engine_uses(name: str, model: Forecast
     np.testing.assert_array_equal(run_from_views(how, jobs, cluster, where, Rules()).start_s, wanted)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data())
 def test_no_error_is_a_perfect_forecast_to_the_last_bit(data: st.DataObject) -> None:
     cluster, where = data.draw(clusters()), replace(data.draw(sites(KINDS[2])), repeat=True)
@@ -195,7 +194,6 @@ def test_agents_see_the_forecast(model: ForecastModel) -> None:
         np.testing.assert_allclose(ratio, ratio[0], rtol=1e-5)
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("model", [*KINDS[:2], ForecastModel(sigma=0.05)], ids=NAMES)
 def test_by_hand(model: ForecastModel) -> None:
     """A job of an hour waits for the sun of which it is told, and starts in the dark if it does not come.

@@ -350,6 +350,7 @@ def test_normalizers_become_numbers_of_the_scenario(small: Scenario) -> None:
 
 
 @pytest.mark.plain
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["gas-marl", "rlscheduler"])
 def test_a_small_window_from_end_to_end(name: str) -> None:
     """Every feature and every term of the reward once, in few jobs: also run as plain Python."""

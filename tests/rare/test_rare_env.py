@@ -102,6 +102,7 @@ CASES: list[dict[str, Any]] = [
 
 
 @pytest.mark.plain
+@pytest.mark.compiled
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_an_episode_is_that_of_the_plain_environment(case: dict[str, Any]) -> None:
     scenario = rare(10, 150, seed=3, **case)
