@@ -108,10 +108,9 @@ def left_out_words(workload: Workload) -> str:
 def why_left_out(workload: Workload) -> str:
     """How many jobs of the file are left out for what reason; empty if none are."""
     gone = _left_out(workload)
+    total = len(workload) + sum(note.count for note in gone)
     why = ", ".join(f"{note.count:,} ({note.what.removesuffix(' dropped')})" for note in gone)
-    return (
-        f"Left out of the {len(workload) + sum(note.count for note in gone):,} jobs of the file: {why}." if gone else ""
-    )
+    return f"Left out of the {total:,} jobs of the file: {why}." if gone else ""
 
 
 def _left_out(workload: Workload) -> list[Note]:
