@@ -57,8 +57,8 @@ def leaders(frame: polars.DataFrame, metric: str, baseline: str) -> list[str]:
 
 def best_of(frame: polars.DataFrame, metric: str, baseline: str) -> str:
     """The best scheduler, of several that tie the one whose jobs wait least; the baseline if it is as good."""
-    waits = means_of(frame, "avg_wait_s")
-    first = leaders(frame, metric, baseline) or [baseline]
+    waits, known = means_of(frame, "avg_wait_s"), means_of(frame, metric)
+    first = leaders(frame, metric, baseline) or ([baseline] if baseline in known or not known else list(known))
     return min(first, key=lambda name: waits.get(name, math.inf))
 
 
