@@ -6,10 +6,10 @@ import io
 from pathlib import Path
 
 import pytest
+from greenbatch.experiments.reports.data_notes import changing, first_notes
 
 from greenbatch.cli import main
 from greenbatch.cli.listing import say
-from greenbatch.experiments.reports.data_notes import changing, first_notes
 
 SWF = "; MaxProcs: 8\n" + "".join(
     f"{job} {job} -1 100 {wide} -1 -1 {wide} 200 -1 1 1 1 1 1 1 -1 -1\n" for job, wide in enumerate((4, 2, 99, 1), 1)
