@@ -25,7 +25,6 @@ check: $(READY)         ## check style and types only
 	$(BIN)/mypy
 
 docs: $(READY)          ## build the documentation in docs/_build
-	$(BIN)/pip install -q -c constraints.txt -e '.[docs]'
 	$(BIN)/python docs/tables.py
 	$(BIN)/sphinx-build -W -q docs docs/_build
 
@@ -52,6 +51,6 @@ $(READY): pyproject.toml constraints.txt tests/peers.txt
 		{ echo "$(PYTHON) is older than Python 3.11: give another one, make PYTHON=python3.11"; exit 1; }
 	@echo "installing in $(VENV): about 2 GB, some minutes"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -c constraints.txt -e '.[weather,learn,scale,dev]'
+	$(BIN)/pip install -q -c constraints.txt -e '.[weather,learn,scale,docs,dev]'
 	$(BIN)/pip install -q --no-deps -r tests/peers.txt
 	touch $(READY)

@@ -35,7 +35,7 @@ def normalizers() -> str:
 def terms() -> str:
     """Terms of rewards."""
     rows = (
-        (f"`{name}`", METRICS[term.metric].unit if term.metric else "J s", markdown(term.so_far))
+        (f"`{name}`", METRICS[term.metric].unit if term.metric else term.unit, markdown(term.so_far))
         for name, term in TERMS.items()
     )
     return table(("Term", "Unit", "Value during a simulation"), rows)

@@ -197,9 +197,8 @@ def _type(node: Node) -> str:
     bound = "".join(f" {sign} {node[key]:g}" for key, sign in bounds if key in node)
     words = {"integer": "whole number", "string": "text", "boolean": "true or false"}
     if node["type"] == "object":
-        return "table of " + " or ".join(
-            re.sub("^(text|number)", r"\1s", _type(each)) for each in node["patternProperties"].values()
-        )
+        values = node.get("patternProperties", {"": node.get("additionalProperties")}).values()
+        return "table of " + " or ".join(re.sub("^(text|number)", r"\1s", _type(each)) for each in values)
     return words.get(node["type"], node["type"]) + bound
 
 

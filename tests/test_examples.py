@@ -237,14 +237,21 @@ def run_notebook(cells: list[tuple[str, bool]], folder: Path) -> list[dict[str, 
 
 
 @pytest.mark.filterwarnings("default")
-def test_the_notebook_runs_and_shows_tables_and_pictures(tmp_path: Path) -> None:
+def test_the_notebook_runs_shows_tables_and_pictures_and_leaves_no_file(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch, folder = workplace / "scratch", workplace / "examples"
+    scratch.mkdir()
+    monkeypatch.setenv("TMPDIR", str(scratch))
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     written = json.loads((EXAMPLES / "notebook.ipynb").read_text(encoding="utf-8"))
     code = ["".join(cell["source"]) for cell in written["cells"] if cell["cell_type"] == "code"]
     assert not any(cell.get("outputs") for cell in written["cells"]), "committed without outputs"
     again = "def aging(queue):\n    return queue.nothing\n\ngb.simulate(scenario, aging, jobs=50)"
     shown = run_notebook(
-        [*((text, False) for text in code), ("gb.load_scenario('defualt')", True), (again, True)], tmp_path
+        [*((text, False) for text in code), ("gb.load_scenario('defualt')", True), (again, True)], folder
     )
+    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
     by_code = dict(zip(code, shown, strict=False))
     for text, found in by_code.items():
         last = text.splitlines()[-1]
@@ -255,7 +262,9 @@ def test_the_notebook_runs_and_shows_tables_and_pictures(tmp_path: Path) -> None
             assert str(found["image/svg+xml"]).startswith("<svg")
     assert [key for found in by_code.values() for key in found].count("image/svg+xml") == 2
     assert "Bounded slowdown" in str(by_code[next(text for text in code if text.endswith("\ncomparison"))]["text/html"])
-    assert (tmp_path / "report.html").stat().st_size > 10_000
+    (report,) = scratch.rglob("report.html")
+    assert report.stat().st_size > 10_000
+    assert str(report) in str(by_code[code[-1]]["text/plain"])
     (unknown,), (mistake,) = shown[-2]["error"], shown[-1]["error"]
     assert unknown.startswith("InputError: scenario: there is no scenario 'defualt'")
     assert mistake.startswith("InputError: aging, line 2 of its cell: AttributeError")

@@ -45,7 +45,7 @@ class Note:
     """1-based line of the first case in the file, if known."""
     about: str = ""
     """The column, series or setting that the note is about, if any: replacing that column removes the note. `JOBS` if
-    it counts jobs that are left out."""
+    it counts jobs that are left out; then shares are of all jobs of the input."""
     level: Level = "repair"
     """How much it matters."""
     shares: tuple[Share, ...] = ()
@@ -71,21 +71,20 @@ class Note:
         return f"{whose}{self.what}{count}{where}" + (f" ({touched})" if touched else "")
 
 
-def ordered(notes: Iterable[Note | str]) -> tuple[Note, ...]:
+def ordered(notes: Iterable[Note]) -> tuple[Note, ...]:
     """Notes by consequence: by level, the highest first, then by share; those alike but for `Note.of` are one.
 
     Args:
-        notes: in the order in which they came up, which decides between equals; text is a fact.
+        notes: in the order in which they came up, which decides between equals.
     """
     found: dict[tuple[Note, bool], dict[str, None]] = {}
-    for each in notes:
-        note = each if isinstance(each, Note) else Note(each, level="fact")
+    for note in notes:
         found.setdefault((replace(note, of=()), bool(note.of)), {}).update(dict.fromkeys(note.of))
     merged = [replace(note, of=tuple(of)) for (note, _), of in found.items()]
     return tuple(sorted(merged, key=lambda note: (-LEVELS.index(note.level), -note.share)))
 
 
-def lines(notes: Iterable[Note | str], where: str) -> list[str]:
+def lines(notes: Iterable[Note], where: str) -> list[str]:
     """Lines for a terminal: every note that matters, others while there are at most `FEW`, then how many are left out.
 
     Args:
@@ -104,7 +103,7 @@ def _first(notes: Sequence[Note]) -> list[Note]:
     return sorted(notes, key=lambda note: not note.matters)
 
 
-def records(notes: Iterable[Note | str]) -> list[dict[str, Any]]:
+def records(notes: Iterable[Note]) -> list[dict[str, Any]]:
     """Notes for JSON, ordered: the fields of `Note` that are not empty, and ``text``, the whole line."""
     return [
         {"text": str(note)} | {key: value for key, value in asdict(note).items() if value not in ("", 0, None, ())}
@@ -124,6 +123,12 @@ def shares_of(touched: NDArray[np.bool_], work: NDArray[np.float64] | None = Non
     known = 0.0 if work is None else float(np.nansum(work))
     hours = ((float(np.nansum(np.asarray(work)[touched])) / known, "processor-hours"),) if known > 0 else ()
     return (*hours, (float(np.mean(touched)), "jobs")) if len(touched) else ()
+
+
+def left_out_work(notes: Iterable[Note]) -> float:
+    """Share of the processor-hours of the input that notes say is not simulated, as far as it is known."""
+    gone = (part for note in notes if note.about == JOBS for part, of in note.shares if of == "processor-hours")
+    return min(sum(gone), 1.0)
 
 
 def percent(part: float) -> str:

@@ -294,7 +294,7 @@ def test_repaired_and_counted(folder, keys, content, says):
     (folder / "p.csv").write_text(content)
     (folder / "s.toml").write_text(HEAD + keys)
     scenario = load_scenario("s.toml")
-    assert sum(says in note for note in scenario.notes) == 1
+    assert sum(says in str(note) for note in scenario.notes) == 1
     assert scenario.site.grid.import_price.size == scenario.site.slots
 
 

@@ -95,6 +95,32 @@ def test_a_killed_comparison_goes_on_in_several_processes_and_can_be_watched(sma
     same(small / "out", small / "whole")
 
 
+def test_a_comparison_that_fails_at_once_leaves_no_folder_and_one_that_goes_on_loses_nothing(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Finished windows wait for others before they are written; what waits is written where earlier ones are."""
+    monkeypatch.setattr(room, "EVERY_S", 1000.0)
+    broken_off(monkeypatch)
+    assert not (small / "out.cells").exists(), "nothing was written before"
+    with monkeypatch.context() as patched:
+        patched.setattr(room, "EVERY_S", 0.0)
+        broken_off(patched)
+    assert finished(small) == {"0": 1, "5": 1}
+    with monkeypatch.context() as patched:
+        failing(patched, 2, RuntimeError("it fails"))
+        with pytest.raises(RuntimeError, match="it fails"):
+            compare()
+    assert finished(small) == {"0": 2, "5": 1}, "the first window is simulated again, and was waiting"
+    assert compare() == 0
+    assert not (small / "out.cells").exists(), "what was waiting is in the result"
+
+
+def finished(folder: Path) -> dict[str, int]:
+    """Window -> in how many pieces it is."""
+    found = [polars.read_parquet(file)["window"].unique() for file in (folder / "out.cells").glob("*.parquet")]
+    return dict(sorted(polars.concat(found).value_counts().iter_rows()))
+
+
 def test_pieces_of_another_comparison_are_refused_or_discarded(
     small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], at_once: None
 ) -> None:

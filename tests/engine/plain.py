@@ -205,11 +205,15 @@ class Machine(Events):
             return (self.now_s // self.prices.tick_s + 1) * self.prices.tick_s
         return self.next_supply_change_s() if self.waiting and self.backfill in ("green", "scan") else INFINITE
 
+    def goes_on(self) -> bool:
+        """Whether jobs wait or will come."""
+        return bool(self.waiting or self.coming)
+
     def run(self) -> list[float]:
         """Simulate; the start of each job. [s]"""
         if self.backfill == "conservative":
             return self.run_conservative()
-        while self.waiting or self.coming:
+        while self.goes_on():
             if self.waiting and self.sticky:
                 self.commit(self.head())
                 continue
@@ -311,7 +315,7 @@ class Machine(Events):
 
             return min(t for t in [self.now_s, *(e for _, e, _ in busy if e > self.now_s)] if fits(t))
 
-        while self.waiting or self.coming:
+        while self.goes_on():
             self.early = False
             self.events(min((reserved[j] for j in self.waiting if reserved[j] > self.now_s), default=INFINITE))
             if self.early or any(self.requested_end_s(k) < self.now_s for k in self.running):

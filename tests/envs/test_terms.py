@@ -172,6 +172,17 @@ def test_terms_are_metrics_under_their_names_and_codes_are_used_once() -> None:
 # ---------------------------------------------------------------- former names
 
 
+def test_every_term_has_the_unit_of_what_it_counts() -> None:
+    """Value, jobs x ticks and events are numbers without a unit, as the metrics of the same names are."""
+    units = {name: METRICS[term.metric].unit if term.metric else term.unit for name, term in TERMS.items()}
+    assert {name for name, unit in units.items() if unit == "J s"} == {"edp_js", "edp_steps_js"}
+    assert {name: unit for name, unit in units.items() if name in METRICS and METRICS[name].unit != unit} == {}
+    assert {
+        units[name] for name in units if name.endswith(("_value", "_ticks", "_cost")) and name != "energy_cost"
+    } == {"-"}
+    assert units["late_jobs"] == "jobs"
+
+
 def test_former_names_are_terms_under_one_name_only() -> None:
     assert set(FORMER.values()) <= set(TERMS)
     assert not set(FORMER) & (set(TERMS) | set(METRICS))

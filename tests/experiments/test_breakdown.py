@@ -10,9 +10,11 @@ import pytest
 from greenbatch.experiments.reports.breakdown import breakdown_sections, gains_table, kinds, means_frame, part_means
 from greenbatch.experiments.reports.tables import Table, write
 from greenbatch.experiments.running.frames import breakdown, tidy, with_breakdown
-from greenbatch.metrics.breakdown import NODE_METRICS, PART_METRICS, part_metric
+from greenbatch.metrics.breakdown import AMOUNTS, NODE_METRICS, PART_METRICS, part_metric
+from greenbatch.metrics.shares import BASE_LOAD, IDLE
 
 HOUR_S = 3600.0
+FIGURES = (*PART_METRICS, *AMOUNTS)
 WAITS_H = {"fcfs": {"cpu": 2.0, "gpu": 1.0, "debug": 0.0}, "sjf": {"cpu": 1.0, "gpu": 4.0, "debug": 0.5}}
 
 
@@ -25,7 +27,7 @@ def results(windows: int, spread_h: float = 0.0, **parts: float) -> list[tuple[s
             shift_h = spread_h * (-1) ** window if scheduler == "sjf" else 0.0
             values = {"avg_wait_s": 1.0}
             for name, wait_h in waits.items():
-                figures = dict.fromkeys(PART_METRICS, 7.0) | parts | {"avg_wait_s": (wait_h + shift_h) * HOUR_S}
+                figures = dict.fromkeys(FIGURES, 7.0) | parts | {"avg_wait_s": (wait_h + shift_h) * HOUR_S}
                 values |= {part_metric(metric, "partition", name): value for metric, value in figures.items()}
             table[scheduler] = values
         found.append((str(window), table))
@@ -78,10 +80,25 @@ def test_the_sections_show_energy_by_scheduler_only_where_it_differs() -> None:
     other = results(1)
     other[0][1]["sjf"][part_metric("energy_kwh", "partition", "gpu")] = 8.0
     (section,) = breakdown_sections(breakdown(other), "fcfs")
-    assert section.tables[-1].title == "Energy of the jobs by partition"
+    assert section.tables[-1].title == "Energy by partition"
     unknown = results(1, **dict.fromkeys(("energy_kwh", "cost", "carbon_kg"), float("nan")))
     (section,) = breakdown_sections(breakdown(unknown), "fcfs")
     assert [header for header, _, _ in section.tables[0].columns] == ["Jobs", "Processor-hours"]
+
+
+def test_what_belongs_to_no_job_has_energy_cost_and_carbon_and_nothing_else() -> None:
+    """The base load is there under both schedulers and in the first table only; waits have no such rows."""
+    made = results(1)
+    for name, idle_kwh in (("fcfs", 3.0), ("sjf", 5.0)):
+        for part, value in ((IDLE, idle_kwh), (BASE_LOAD, 2.0)):
+            made[0][1][name] |= {part_metric(metric, "partition", part): value for metric in AMOUNTS}
+    (section,) = breakdown_sections(breakdown(made), "fcfs")
+    work, wait, *_, energy = section.tables
+    assert rows(work)["idle"] == [("–", "", ""), ("–", "", ""), *[("3.000", "", "")] * 3]
+    assert [name for name, _ in work.rows] == ["cpu", "gpu", "debug", "idle", "base load"]
+    assert [name for name, _ in wait.rows] == ["cpu", "gpu", "debug"]
+    assert energy.title == "Carbon by partition"
+    assert rows(energy)["idle"] == [("3.000", "", ""), ("5.000", "+67%", "")]
 
 
 def test_means_over_windows_leave_out_undefined_values() -> None:
@@ -92,7 +109,7 @@ def test_means_over_windows_leave_out_undefined_values() -> None:
     assert part_means(parts, "partition", "avg_wait_s")["gpu"] == {"fcfs": HOUR_S, "sjf": 4 * HOUR_S}
     sheet = means_frame(parts).filter((polars.col("part") == "gpu") & (polars.col("scheduler") == "sjf"))
     assert sheet["avg_wait_s"].to_list() == [4 * HOUR_S]
-    assert sheet.columns == ["by", "part", "scheduler", *PART_METRICS]
+    assert sheet.columns == ["by", "part", "scheduler", *FIGURES]
 
 
 def test_frames_of_metrics_and_of_parts_are_apart_and_come_together() -> None:
@@ -100,7 +117,7 @@ def test_frames_of_metrics_and_of_parts_are_apart_and_come_together() -> None:
     frame, parts = tidy(made), breakdown(made)
     assert frame["metric"].unique().to_list() == ["avg_wait_s"]
     whole = with_breakdown(frame, parts)
-    assert len(whole) == len(frame) + len(parts) == 4 + 2 * 2 * 3 * len(PART_METRICS)
+    assert len(whole) == len(frame) + len(parts) == 4 + 2 * 2 * 3 * len(FIGURES)
     assert part_metric("avg_wait_s", "partition", "gpu") in whole["metric"]
     for form in ("markdown", "latex"):
         assert "4.0" in write(gains_table(parts, "fcfs"), form)
@@ -131,7 +148,7 @@ def test_groups_of_nodes_show_their_idle_static_and_dynamic_energy(unknown: floa
         values = {
             part_metric(metric, by, name): energies.get(metric, 7.0)
             for by in ("partition", "node group") for name in ("thin", "fat")
-            for metric in (*PART_METRICS, *(NODE_METRICS if by == "node group" else ()))
+            for metric in (*FIGURES, *(NODE_METRICS if by == "node group" else ()))
         }  # fmt: skip
         more = {part_metric("node_energy_kwh", "node group", "fat"): 12.0}
         frame = breakdown([("0", {"fcfs": values, "sjf": values | (more if not energies else {})})])

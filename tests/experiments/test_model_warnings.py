@@ -18,7 +18,14 @@ from greenbatch.cli import main
 from greenbatch.experiments.reports.summary import summary
 from greenbatch.experiments.running.compare import choose_windows
 from greenbatch.experiments.running.frames import tidy
-from greenbatch.experiments.running.model_warnings import NOT_CAUSAL, ModelWarning, marked, model_warnings, seen_shares
+from greenbatch.experiments.running.model_warnings import (
+    ELSEWHERE,
+    NOT_CAUSAL,
+    ModelWarning,
+    marked,
+    model_warnings,
+    seen_shares,
+)
 from greenbatch.learning.runs.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
 from greenbatch.models.find import shipped_models
 from greenbatch.models.model import RECORD, load_model
@@ -49,7 +56,9 @@ def edit(folder: Path, table: str | None, **changes: object) -> str:
 
 def warned(names: list[str], scenario: Scenario, starts: Sequence[int], jobs: int) -> list[str]:
     """Warnings about schedulers by name."""
-    return model_warnings(scheduler_table(names), scenario, starts, jobs)
+    notes = model_warnings(scheduler_table(names), scenario, starts, jobs)
+    assert all(note.level == "warning" for note in notes)
+    return [str(note) for note in notes if note.what not in ELSEWHERE.values()]
 
 
 def familiar(names: list[str], scenario: Scenario, starts: Sequence[int], jobs: int) -> list[str]:
@@ -70,7 +79,7 @@ def test_a_model_on_an_unlike_site_is_named_in_a_warning() -> None:
     first, *_ = warned([NAME], larger, [2000], 1024)
     assert first == (
         f"{NAME}: this scenario is unlike the one it was trained on: 2,048 processors here, 256 there; load 0.10 here, "
-        "0.80 there; it may be worse than plain rules"
+        "0.80 there; possibly worse than plain rules"
     )
 
 
@@ -79,7 +88,7 @@ def test_searched_parameters_on_an_unlike_site_are_warned_about() -> None:
     lines = warned(["foresee:price=0.5", "f2+easy"], load_scenario("default"), [2000], 1024)
     assert lines == [
         "foresee:price=0.5: this scenario is unlike those its parameters were searched on: load 0.80 here, 0.60 "
-        "there; users request exactly the run time here, 2.1 times the run time there (logs/hpc2n); it may be worse "
+        "there; users request exactly the run time here, 2.1 times the run time there (logs/hpc2n); possibly worse "
         "than plain rules"
     ]
 
@@ -88,7 +97,7 @@ def test_parameters_of_one_policy_share_a_warning() -> None:
     names = ["foresee", "foresee:price=0.5", "f2+easy"]
     (line,) = warned(names, load_scenario("default"), [2000], 1024)
     assert line.startswith("foresee, foresee:price=0.5: this scenario is unlike those its parameters were searched on")
-    assert line.endswith("they may be worse than plain rules")
+    assert line.endswith("; possibly worse than plain rules")
 
 
 def test_the_logs_of_a_search_are_familiar_and_their_profiles_current(greenbatch_data: Find) -> None:
@@ -224,15 +233,16 @@ def comparison() -> gb.Comparison:
 
 def test_a_comparison_in_python_shows_them_above_its_table(comparison: gb.Comparison) -> None:
     limits, seen = "; ".join(planner_limits()), "could have been drawn in training"
-    assert [line.partition(": ")[0] for line in comparison.warnings] == ["mine"] * 3
+    assert [note.of for note in comparison.warnings] == [("mine",)] * 3
     table = comparison.table()
     text, page = " ".join(repr(table).split()), unescape(table._repr_html_())
     for told in ("mine: this scenario is unlike", f"mine: {limits}", seen):
         assert 0 <= text.index(told) < text.index("Scheduler")
         assert 0 <= page.index(told) < page.index("<table")
     assert comparison._repr_html_() == table._repr_html_()
-    assert repr(comparison).startswith("<Comparison default | warnings 3, see table() | ")
-    assert list(summary(comparison)["warnings"])[-3:] == list(comparison.warnings)
+    assert repr(comparison).startswith("<Comparison default | warnings 3, see notes | ")
+    assert set(map(str, comparison.warnings)) <= set(summary(comparison)["warnings"])
+    assert [each["text"] for each in summary(comparison)["notes"]] == list(map(str, comparison.notes))
 
 
 def test_rules_have_none() -> None:

@@ -24,6 +24,7 @@ from greenbatch.experiments.papers.rare import (
     SETTINGS,
     SHIPPED,
     STUDY,
+    UNTRAINED,
     USUAL,
     USUAL_PRESETS,
     VALUE,
@@ -223,6 +224,21 @@ def test_the_command_shows_and_writes_both(tmp_path: Path, capsys: pytest.Captur
     assert "unstated" in page
     assert main([*words, "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads((out / "rows.json").read_text())
+
+
+def test_the_documented_figures_are_played_at_every_size(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The network before training is there too, of a size that a model may have, and no buffer is needed for it."""
+    for name, setting in SETTINGS.items():
+        shorter = {"workload.to_pool.jobs": 50} if setting.trace else SHORT
+        monkeypatch.setitem(SETTINGS, name, replace(setting, overrides={**setting.overrides, **shorter}))
+    out = tmp_path / "out"
+    assert main(["reproduce", "rare", "--traces", "5.1,5.6,1200", "--starts", "100", "--out", str(out)]) == 0
+    capsys.readouterr()
+    rows = json.loads((out / "rows.json").read_text())
+    untrained = {row["trace"] for row in rows if row["scheduler"].startswith(UNTRAINED)}
+    assert untrained == {*selected(["5.1", "5.6"]), "1200"}
 
 
 @pytest.mark.parametrize(

@@ -19,11 +19,11 @@ from example_windows import example
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.cells import write_reproduction
 from greenbatch.experiments.reports import page as pages
-from greenbatch.experiments.reports.cautions import warning_lines
+from greenbatch.experiments.reports.cautions import cautions
 from greenbatch.experiments.reports.findings import headlines, summary_lines
 from greenbatch.experiments.reports.page import provenance_blocks, write_page
 from greenbatch.experiments.reports.power_plots import power_plots
-from greenbatch.experiments.reports.report import data_notes, write_report
+from greenbatch.experiments.reports.report import write_report
 from greenbatch.experiments.running.frames import breakdown, tidy
 from greenbatch.files import write_bytes
 from greenbatch.metrics.breakdown import PART_METRICS, part_metric
@@ -201,15 +201,15 @@ def test_the_summary_states_what_each_gain_costs() -> None:
 
 def test_a_large_price_for_a_small_gain_must_be_read_with_care() -> None:
     dear = {"avg_wait_s": 6.9 * 3600, "avg_bounded_slowdown": 20.0}
-    (line,) = warning_lines(priced(horizon_brown_kwh=990.0, **dear), "fcfs+easy")
+    (line,) = map(str, cautions(priced(horizon_brown_kwh=990.0, **dear), "fcfs+easy"))
     assert line == (
         "late has the lowest brown energy over the horizon, but the gain over fcfs+easy is small and comes at 6.9 "
         "times the mean wait and 4.0 times the bounded slowdown."
     )
-    assert warning_lines(priced(horizon_brown_kwh=500.0, **dear), "fcfs+easy") == []
-    assert warning_lines(priced(horizon_brown_kwh=990.0), "fcfs+easy") == []
+    assert cautions(priced(horizon_brown_kwh=500.0, **dear), "fcfs+easy") == []
+    assert cautions(priced(horizon_brown_kwh=990.0), "fcfs+easy") == []
     modest = {"avg_wait_s": 1.2 * 3600, "avg_bounded_slowdown": 5.5}
-    assert warning_lines(priced(horizon_brown_kwh=990.0, **modest), "fcfs+easy") == []
+    assert cautions(priced(horizon_brown_kwh=990.0, **modest), "fcfs+easy") == []
 
 
 def test_the_summary_says_if_the_least_brown_energy_is_understated() -> None:
@@ -265,11 +265,12 @@ def test_warnings_notes_definitions_and_provenance_are_shown(tmp_path: Path) -> 
         .otherwise(polars.col("value"))
         .alias("value")
     )
-    text = written(tmp_path / "r.html", data=(stretched, outcomes), notes=["filled 3 hours"])
+    text = written(tmp_path / "r.html", data=(stretched, outcomes), notes=[
+        *cautions(stretched, "fcfs+none"), "filled 3 hours",
+    ])  # fmt: skip
     for part in (
-        "Caveats", "patient+none stretches the makespan", "filled 3 hours",
-        "zero run time, dropped: 3, first at line 17",
-        "sunny: made up", "GAS-MARL Eq. 5", "ab" * 32, "&#34;processors&#34;: 64", "greenbatch compare --windows 3",
+        "Caveats", "patient+none stretches the makespan", "filled 3 hours", "GAS-MARL Eq. 5",
+        "ab" * 32, "&#34;processors&#34;: 64", "greenbatch compare --windows 3",
     ):  # fmt: skip
         assert part in text
 
@@ -342,15 +343,6 @@ def test_provenance_takes_any_shape() -> None:
     assert blocks[2][0] == "scenario"
     assert '"processors": 64' in blocks[2][2]
     assert provenance_blocks({}) == []
-
-
-def test_notes_come_once() -> None:
-    _, outcomes = example(windows=1)
-    assert data_notes(outcomes, ["x", "x"]) == [
-        "x",
-        "jobs-0: zero run time, dropped: 3, first at line 17",
-        "sunny: made up",
-    ]
 
 
 def test_a_reproduction_has_its_own_page(tmp_path: Path) -> None:

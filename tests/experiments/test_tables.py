@@ -17,7 +17,7 @@ from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.cells import reproduction_tables
 from greenbatch.experiments.reports.cautions import (
-    mismatch_lines,
+    mismatch_notes,
     overlap_notes,
     recorded_wait_notes,
     slow_node_lines,
@@ -161,10 +161,10 @@ def test_few_windows_mark_no_difference(frame: polars.DataFrame) -> None:
 
 def test_overlapping_windows_are_noted() -> None:
     starts = (0, 100, 753)
-    assert overlap_notes(starts, 1024, 1935) == [
+    assert [str(note) for note in overlap_notes(starts, 1024, 1935)] == [
         "3 windows of 1,024 jobs out of 1,935: any two share at least 271 jobs, so intervals are too narrow."
     ]
-    (some,) = overlap_notes((500, 0, 600), 200, 1000)
+    (some,) = map(str, overlap_notes((500, 0, 600), 200, 1000))
     assert "together they hold 500 different jobs instead of 600" in some
     assert overlap_notes((0, 200, 400), 200, 600) == overlap_notes((7,), 5, 20) == []
 
@@ -175,7 +175,8 @@ def test_recorded_waits_are_shown_beside_the_simulated_ones() -> None:
     recorded = np.full(len(outcome.workload), np.nan)
     recorded[:100] = 3600.0
     waits = (outcome.start_s - outcome.workload.submit_s)[:100]
-    (line,) = recorded_wait_notes(replace(outcome, workload=outcome.workload.with_columns(recorded_wait_s=recorded)))
+    known = replace(outcome, workload=outcome.workload.with_columns(recorded_wait_s=recorded))
+    (line,) = map(str, recorded_wait_notes(known))
     assert "recorded for 100 of 150 jobs: 1.00 h on average, 95th percentile 1.0 h" in line
     assert f"fcfs+none for the same jobs: {waits.mean() / 3600:.2f} h on average" in line
 
@@ -185,10 +186,10 @@ def test_waits_unlike_the_recorded_ones_are_warned_about(factor: float | None, w
     outcome = one_window()["fcfs+none"]
     mean_s = (outcome.start_s - outcome.workload.submit_s).mean()
     recorded_s = np.full(len(outcome.workload), np.nan if factor is None else factor * mean_s)
-    lines = mismatch_lines(replace(outcome, workload=outcome.workload.with_columns(recorded_wait_s=recorded_s)))
-    assert bool(lines) == warned
-    assert all("neither hours nor ranking are reliable" in line for line in lines)
-    assert mismatch_lines(None) == []
+    notes = mismatch_notes(replace(outcome, workload=outcome.workload.with_columns(recorded_wait_s=recorded_s)))
+    assert bool(notes) == warned
+    assert all("neither hours nor ranking are reliable" in note.what and note.level == "warning" for note in notes)
+    assert mismatch_notes(None) == []
 
 
 def test_slowdown_by_class_shows_who_pays(frame: polars.DataFrame) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -16,19 +17,22 @@ from tiny import weights_of
 import greenbatch as gb
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
+from greenbatch.learning.networks import build, bytes_of, fitting
 from greenbatch.learning.offpolicy.behavior import Exploring, Recorded, play_loads
 from greenbatch.learning.offpolicy.loop import FILL, OffPolicySetup
 from greenbatch.learning.offpolicy.loop import train as train_off_policy
 from greenbatch.learning.runs.checkpoint import load_checkpoint
 from greenbatch.learning.runs.folder import CHECKPOINT, LOG, MODEL, RUN
 from greenbatch.learning.runs.log import read_log
-from greenbatch.learning.runs.plan import Plan
+from greenbatch.learning.runs.plan import Plan, make_plan
 from greenbatch.learning.trainers import train_or_search
 from greenbatch.learning.training.rollout import play
 from greenbatch.metrics import evaluate
-from greenbatch.models.model import load_model
+from greenbatch.models.model import LARGEST_BYTES, load_model
 from greenbatch.presets.preset import preset
+from greenbatch.presets.shapes import Shapes
 from greenbatch.presets.training import read_training
+from greenbatch.scenarios import load_scenario
 
 ROOT = Path(__file__).parents[2]
 TIMES = {"elapsed_s", "decisions_per_s", "steps_per_minute"}
@@ -175,6 +179,31 @@ def test_what_cannot_be_is_refused_in_one_line_before_anything_is_written(overri
         train_off_policy(plan, tmp_path / "run")
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("network", "units"), [
+    ({"kind": "rare", "size": "small"}, 100), ({"kind": "rare", "size": "medium"}, 1200),
+    ({"kind": "rare", "size": "large", "hidden": 1024, "layers": 9}, 10),
+    ({"kind": "rare", "sees": "both", "size": "small"}, 20_000), ({"kind": "recurrent"}, 1200),
+    ({"kind": "recurrent"}, 20_000), ({"kind": "recurrent", "hidden": 1024, "layers": 8}, 10),
+])  # fmt: skip
+def test_the_fix_for_too_many_weights_names_a_network_that_fits(network, units):
+    """Every value of the fix is followed: its network has few enough weights."""
+    shapes = Shapes(queue=("wait",) * 9, queue_rows=11, empty=(0.0,) * 9, extras=1, image=(48, 2 * units))
+    assert bytes_of(build(network, shapes, 0)[0]) > LARGEST_BYTES
+    fix = fitting(network, shapes, LARGEST_BYTES)
+    key, values = re.findall(r"network\.(\w+)", fix)[0], re.findall(r'"(\w+)"|most (\d+)', fix)
+    assert values
+    for word, number in values:
+        assert bytes_of(build({**network, key: word or int(number)}, shapes, 0)[0]) <= LARGEST_BYTES
+
+
+def test_a_network_that_is_too_large_is_refused_with_the_sizes_that_fit(tmp_path):
+    plan = make_plan("rare", load_scenario("rare/100"), overrides={"training.off_policy.buffer": 1000})
+    with pytest.raises(InputError) as caught:
+        train_off_policy(plan, tmp_path / "run")
+    assert 'give network.size = "medium" or "large"' in str(caught.value)
     assert not (tmp_path / "run").exists()
 
 

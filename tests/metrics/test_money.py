@@ -89,16 +89,29 @@ def test_storage_is_paid_for_when_it_is_charged() -> None:
     assert found["renewable_utilization"] == pytest.approx(3.5 / 7.0)
 
 
+def test_what_storage_held_at_first_is_not_lost() -> None:
+    """It holds 2 of 4 kWh, and gives 1 kWh to the 2 kWh of the first hour, for which it withdraws 1.25 kWh."""
+    storage = Storage(
+        capacity_kwh=4.0, charge_w=1000.0, discharge_w=1000.0, charge_efficiency=1.0, discharge_efficiency=0.8,
+        lowest_charge=0.0, highest_charge=1.0, initial_charge=0.5,
+    )  # fmt: skip
+    site = replace(SITE, sources_w={"sun": np.zeros(4), "wind": np.zeros(4)}, storage=storage)
+    found = figures(site, replace(HORIZON, end_s=HOUR_S))
+    assert found["horizon_stored_kwh"] == pytest.approx(0.75)
+    assert found["horizon_storage_loss_kwh"] == pytest.approx(0.25)
+
+
 def test_each_job_pays_for_its_energy() -> None:
-    """The jobs of the four hours, of which the second and the third run on sun; cooling adds a quarter."""
-    shares = measure(run(SITE)).shares
-    assert shares is not None
-    assert shares.cost.tolist() == pytest.approx([2 * 0.30, 0.02, 0.02, 3 * 0.50])
-    assert shares.carbon_g.tolist() == pytest.approx([2 * 400, 50, 50, 3 * 100])
-    cooled = measure(run(replace(SITE, pue=1.25))).shares
-    assert cooled is not None
-    assert cooled.cost.tolist() == pytest.approx([2.5 * 0.30, 1.25 * 0.02, 1.25 * 0.02, 3.75 * 0.50])
-    assert measure(run(replace(SITE, grid=None))).shares is None
+    """The jobs of the four hours, of which the second and the third run on sun; cooling adds a quarter of its own."""
+    costs, emissions = [2 * 0.30, 0.02, 0.02, 3 * 0.50], [2 * 400, 50, 50, 3 * 100]
+    shares = measure(run(SITE)).shares_over()
+    assert shares.rest == ("idle", "sold")
+    assert shares.cost.tolist() == pytest.approx([*costs, 0, -2 * 0.04])
+    assert shares.carbon_g.tolist() == pytest.approx([*emissions, 0, 0])
+    cooled = measure(run(replace(SITE, pue=1.25))).shares_over()
+    assert cooled.rest == ("idle", "cooling and losses", "sold")
+    assert cooled.cost.tolist() == pytest.approx([*costs, 0, sum(costs) / 4, -1.75 * 0.04])
+    assert np.isnan(measure(run(replace(SITE, grid=None))).shares_over().cost).all()
 
 
 def test_jobs_share_the_cost_of_an_hour_and_idle_power_keeps_its_own() -> None:
@@ -111,10 +124,12 @@ def test_jobs_share_the_cost_of_an_hour_and_idle_power_keeps_its_own() -> None:
     )  # fmt: skip
     cluster = Cluster.pooled(2, processors_per_machine=2, idle_power_per_machine_w=1000.0)
     found = measure(simulate(jobs, cluster, SITE, Rules(), scheduler("fcfs+none")))
-    assert found.shares is not None
-    assert found.shares.cost.tolist() == pytest.approx([1.0 * 0.30, 0.5 * 0.30])
+    assert found.shares_over().cost.tolist() == pytest.approx([1.0 * 0.30, 0.5 * 0.30, 1.0 * 0.30, 0])
     assert found.books is not None
     assert found.books.cost == pytest.approx(2.5 * 0.30)
+    horizon = found.shares_over(HORIZON)
+    assert horizon.rest == ("idle", "sold", "demand charge")
+    assert horizon.cost[-1] == pytest.approx(10.0 * (2.5 + 1.0)), "idle power of the last hour is a peak as well"
 
 
 def test_a_peak_is_the_mean_of_a_slot() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 import site_dump
 from greenbatch.cluster import Cluster, NodeCluster, NodeGroup, PoweredCluster
+from greenbatch.engine.rules import Rules
 from greenbatch.scenarios.pooled import request_notes
 from greenbatch.scenarios.scenario import load_scenario
 from greenbatch.workload import Workload, read_sacct
@@ -19,7 +20,7 @@ def site_workload(tmp_path) -> Workload:
 def test_a_pool_counts_partitions_gpus_and_exclusive_jobs(tmp_path):
     w = site_workload(tmp_path)
     exclusive = w.with_columns(exclusive=(w.job_id % 2 == 0).astype(int))
-    counts = {note.what: note.count for note in request_notes(exclusive, Cluster.pooled(640))}
+    counts = {note.what: note.count for note in request_notes(exclusive, Cluster.pooled(640), Rules())}
     assert counts == {
         "jobs of 4 partitions run on one pool of processors": 60,
         "GPUs of a job ignored: the machine has processors only": int((w.gpus > 0).sum()),
@@ -30,19 +31,20 @@ def test_a_pool_counts_partitions_gpus_and_exclusive_jobs(tmp_path):
 
 def test_one_partition_without_gpus_has_nothing_to_ignore(tmp_path):
     w = site_workload(tmp_path)
-    assert request_notes(w.take((w.partition == w.partition[0]) & (w.gpus <= 0)), Cluster.pooled(640)) == ()
+    assert request_notes(w.take((w.partition == w.partition[0]) & (w.gpus <= 0)), Cluster.pooled(640), Rules()) == ()
 
 
 def test_nodes_ignore_nothing(tmp_path):
     nodes = NodeCluster((NodeGroup(name="n", count=20, processors=32, static_power_w=0.0),))
-    assert request_notes(site_workload(tmp_path), nodes) == ()
+    assert request_notes(site_workload(tmp_path), nodes, Rules()) == ()
 
 
 def test_the_notes_of_a_scenario_name_what_its_pool_ignores(tmp_path):
     (tmp_path / "site.txt").write_text(site_dump.dump(jobs=60))
     notes = load_scenario("plain", trace=tmp_path / "site.txt", processors=640).notes
-    assert "jobs of 4 partitions run on one pool of processors: 60" in notes
-    assert any(note.startswith("GPUs of a job ignored") for note in notes)
+    (pool,) = (note for note in notes if note.what == "jobs of 4 partitions run on one pool of processors")
+    assert (pool.count, dict(map(reversed, pool.shares))["jobs"]) == (60, 1.0)
+    assert any(note.what.startswith("GPUs of a job ignored") for note in notes)
 
 
 def test_unknown_gpus_value_and_qos_are_noted() -> None:
@@ -51,9 +53,9 @@ def test_unknown_gpus_value_and_qos_are_noted() -> None:
         "value": [np.nan, 3, np.nan], "qos": [0.5, 0.5, np.nan],
     })  # fmt: skip
     machine = PoweredCluster.of_units(4, 4)
-    assert {note.what: note.count for note in request_notes(jobs, machine)} == {
+    assert {note.what: note.count for note in request_notes(jobs, machine, Rules())} == {
         "GPUs of a job unknown, taken as none": 1, "value of a job unknown, taken as 0": 2,
         "QoS of a job unknown, taken as 1 (never late in figures)": 1,
     }  # fmt: skip
     plain = jobs.with_columns(gpus=np.zeros(3), value=np.full(3, np.nan), qos=np.full(3, np.nan))
-    assert request_notes(plain, machine) == ()
+    assert request_notes(plain, machine, Rules()) == ()

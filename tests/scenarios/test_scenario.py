@@ -217,7 +217,7 @@ def test_the_machine_is_as_large_as_the_trace_says_or_as_we_say(ours):
     assert load_scenario(ours, processors=sixteen).resolved == load_scenario(ours, processors=16).resolved
     small = load_scenario(ours, processors=2)
     assert small.workload.job_id.tolist() == [6, 8]
-    assert any("larger than the machine (2 processors)" in note for note in small.notes)
+    assert any("larger than the machine (2 processors)" in str(note) for note in small.notes)
 
 
 def test_the_clock_can_begin_with_the_first_job(ours):
@@ -251,10 +251,11 @@ def test_notes_say_which_power_is_used(tmp_path, power, used):
     )
     (tmp_path / "dump.txt").write_text("JobIDRaw|UID|Submit|Start|ElapsedRaw|AllocCPUS|ConsumedEnergyRaw\n" + row)
     told = load_scenario("plain", trace=tmp_path / "dump.txt", processors=8, overrides={"workload.power": power}).notes
-    measured = [note for note in told if "measured energy" in note]
-    replaced = [note for note in told if note.startswith("recorded power replaced")]
+    measured = [note for note in map(str, told) if "measured energy" in note]
+    replaced = [note for note in told if note.what.startswith("recorded power replaced")]
     assert len(measured) == (power["kind"] == "trace")
-    assert replaced == ([f"recorded power replaced by the scenario's ({used}): 1"] if used else [])
+    assert [note.what for note in replaced] == ([f"recorded power replaced by the scenario's ({used})"] if used else [])
+    assert all((note.count, note.level, note.share) == (1, "change", 0.5) for note in replaced)
 
 
 def test_strict_refuses_what_would_be_repaired(ours):

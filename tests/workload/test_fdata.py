@@ -126,7 +126,14 @@ def test_run_times_that_differ_from_the_dates_are_kept_and_counted(read):
     assert by_row(w, "run_time_s")[9] == JOBS["duration"][9] + 900
 
 
-@pytest.mark.parametrize("limit", [2.0**64, float("inf"), float("nan"), None, 0.0, -1.0])
+def test_an_unlimited_job_is_taken_to_have_requested_the_longest_limit(read):
+    w = read(one(JOBS, 9, elpl=2.0**64))
+    longest_s = JOBS["elpl"].drop_nulls().max()
+    assert by_row(w, "requested_time_s")[9] == max(longest_s, JOBS["duration"][9])
+    assert not any("run time used" in what for what in told(w))
+
+
+@pytest.mark.parametrize("limit", [float("inf"), float("nan"), None, 0.0, -1.0])
 def test_limits_that_are_none(read, limit):
     w = read(one(JOBS, 9, elpl=limit))
     assert by_row(w, "requested_time_s")[9] == JOBS["duration"][9]

@@ -50,7 +50,9 @@ def test_another_reference_and_a_machine_size(tmp_path):
     small = read_workload(path, processors=6)
     assert [small.names["job_id"][k] for k in small.job_id.tolist()] == ["job1", "job2"]
     assert small.machine_processors == 6
-    assert "job larger than the machine (6 processors) dropped: 3" in map(str, small.notes)
+    (dropped,) = (note for note in small.notes if "larger" in note.what)
+    assert (dropped.what, dropped.count) == ("job larger than the machine (6 processors) dropped", 3)
+    assert dict(map(reversed, dropped.shares))["jobs"] == 3 / 5
     with pytest.raises(InputError, match="job larger than the machine"):
         read_workload(path, processors=6, strict=True)
     with pytest.raises(InputError, match="no job is left"):

@@ -107,7 +107,7 @@ def test_in_a_scenario(tmp_path):
         overrides={"workload.power": {"kind": "measured"}},
     )  # fmt: skip
     assert np.isfinite(scenario.workload.power_w).all()
-    notes = "\n".join(scenario.notes)
+    notes = "\n".join(map(str, scenario.notes))
     assert "missing power filled in from measured jobs of the same user: " in notes
     assert "error of power estimated from other jobs: median " in notes
     assert "power from measured energy, idle power of the job's nodes included" in notes

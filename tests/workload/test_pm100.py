@@ -77,8 +77,16 @@ def test_a_gzipped_file_is_read(tmp_path, read):
     assert read_workload(tmp_path / "t.gz").frame().equals(read(JOBS).frame())
 
 
-@pytest.mark.parametrize("limit", [2**32 - 1, 2**32 - 2, 0, -1, None])
-def test_infinite_limits_are_unknown(read, limit):
+@pytest.mark.parametrize("limit", [2**32 - 1, 2**32 - 2])
+def test_infinite_limits_are_the_longest_of_the_trace(read, limit):
+    w = read(one(JOBS, 7, time_limit=limit))
+    others_s = np.delete(JOBS["time_limit"].to_numpy(), 7) * 60
+    assert by_row(w, "requested_time_s")[7] == max(others_s.max(), by_row(w, "run_time_s")[7])
+    assert not any("run time used" in what for what in told(w))
+
+
+@pytest.mark.parametrize("limit", [0, -1, None])
+def test_limits_that_are_not_stated_are_unknown(read, limit):
     w = read(one(JOBS, 7, time_limit=limit))
     assert by_row(w, "requested_time_s")[7] == by_row(w, "run_time_s")[7]
     assert told(w)["requested time missing or unlimited, run time used"] == 1
@@ -86,16 +94,17 @@ def test_infinite_limits_are_unknown(read, limit):
 
 def test_limits_may_be_words(read):
     texts = JOBS["time_limit"].cast(pl.String).to_list()
-    texts[3:6] = ["INFINITE", " unlimited ", "90"]
+    texts[3:7] = ["INFINITE", " unlimited ", "90", "N/A"]
     w = read(JOBS.with_columns(time_limit=pl.Series(texts)))
-    assert by_row(w, "requested_time_s")[3:6].tolist() == [*by_row(w, "run_time_s")[3:5], 5400]
+    longest_s = max(float(text) for text in texts if text.isdigit()) * 60
+    assert by_row(w, "requested_time_s")[3:7].tolist() == [longest_s, longest_s, 5400, by_row(w, "run_time_s")[6]]
     texts[5] = "a day"
     with pytest.raises(InputError, match=r"job_table.parquet, line 6: time_limit: 'a day' is not a limit \(give a num"):
         read(JOBS.with_columns(time_limit=pl.Series(texts)))
 
 
 @settings(max_examples=30, deadline=None)
-@given(lists=st.lists(st.none() | st.lists(st.none() | st.integers(0, 9000), max_size=5), min_size=3, max_size=8),
+@given(lists=st.lists(st.none() | st.lists(st.none() | st.integers(0, 5000), max_size=5), min_size=3, max_size=8),
        shorter=st.integers(0, 5))  # fmt: skip
 def test_power_is_the_mean_of_all_samples_however_long_the_other_lists_are(tmp_path_factory, lists, shorter):
     frame = JOBS.head(len(lists)).with_columns(
@@ -108,6 +117,22 @@ def test_power_is_the_mean_of_all_samples_however_long_the_other_lists_are(tmp_p
         known = [sample for sample in samples or [] if sample is not None]
         assert watts == pytest.approx(np.mean(known)) if sum(known) else np.isnan(watts)
     assert told(w).get("job without measured power", 0) == np.isnan(w.power_w).sum()
+
+
+def test_a_sensor_that_fails_is_left_out_of_the_mean(read):
+    """65,535 W on one node: of a job on one node, and of one on four where it only shows in the sum."""
+    frame = one(JOBS, 0, num_nodes_alloc=1, node_power_consumption=[700, 65_535, 900])
+    frame = one(frame, 1, num_nodes_alloc=4, node_power_consumption=[4_000, 4_000, 68_500, 4_400, 3_600])
+    frame = one(frame, 2, num_nodes_alloc=1, node_power_consumption=[65_535, 65_535])
+    w = read(frame)
+    assert by_row(w, "power_w")[:3].tolist() == pytest.approx([800, 4_000, np.nan], nan_ok=True)
+    assert told(w)["job with power samples beyond all plausible, these left out"] == 3
+    (left_out,) = (note for note in w.notes if "samples beyond" in note.what)
+    assert (left_out.level, dict(map(reversed, left_out.shares))["jobs"]) == ("warning", 3 / 200)
+    with pytest.raises(InputError, match="line 1: node_power_consumption: job with power samples beyond all"):
+        read(frame, strict=True)
+    clear = read(JOBS, strict=True)
+    assert not any("plausible" in what for what in told(clear))
 
 
 def test_jobs_measured_for_a_part_of_their_time_are_counted(read):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import site_dump
 from greenbatch.errors import InputError
-from greenbatch.workload import Workload, read_sacct
+from greenbatch.workload import Workload, read_sacct, read_workload
 
 FIELD_NAMES = (
     *("JobIDRaw", "JobID", "User", "Account", "Partition", "QOS", "State", "Submit", "Eligible", "Start", "End"),
@@ -67,7 +67,7 @@ def test_a_realistic_dump(dump):
     assert w.job_id.tolist() == [100, 101, 103, 112, 113, 120]
     assert w.submit_s.tolist() == [0, 60, 150, 600, 600, 8400]  # job 120 became eligible two hours later
     assert w.run_time_s.tolist() == [3600, 630, 60, 60, 30, 600]
-    assert w.requested_time_s.tolist() == [7200, 600, 60, 300, 300, 600]
+    assert w.requested_time_s.tolist() == [7200, 600, 7200, 300, 300, 7200], "without a limit: the longest"
     assert w.processors.tolist() == [32, 4, 8, 1, 1, 16]
     assert w.status.tolist() == [1, 0, 5, 1, 0, 1]
     assert w.recorded_wait_s.tolist() == [10, 0, 60, 60, 60, 60]
@@ -80,10 +80,10 @@ def test_a_realistic_dump(dump):
     assert (w.unix_start_s, w.time_zone) == (1767596400.0, "Europe/Paris")  # 2026-01-05 07:00 UTC
     assert counted(w) == {
         "step skipped": 2,
-        "job that was still waiting dropped": 2,
+        "job that was still waiting dropped": 1 + 7,  # 110_[3-9%2] are seven tasks
         "job that never started dropped": 1,
         "job that was still running dropped": 1,
-        "requested time missing or unlimited, run time used": 2,
+        "no time limit of its own, longest limit of the trace, 2 h, taken as requested": 2,
         "run time over the requested time (whole trace)": 1,
         "power from measured energy, idle power of the job's nodes included": 1,
     }
@@ -239,6 +239,61 @@ def test_gzip_and_concatenated_dumps(tmp_path):
     assert w.name == "site"
 
 
+@pytest.mark.parametrize("mark", [",", ";", "\t"])
+def test_other_delimiters_with_quotes_where_cells_hold_them(tmp_path, mark):
+    rows = [FIELDS + "|AllocTRES", GOOD + '|"cpu=1,mem=2G,gres/gpu=2"', GOOD.replace("1|", "2|", 1) + "|"]
+    path = tmp_path / "sacct.csv"
+    path.write_text("\n".join(row.replace("|", mark) for row in rows) + "\n")
+    w = read_workload(path)
+    assert (w.job_id.tolist(), w.gpus.tolist(), w.run_time_s.tolist()) == ([1, 2], [2, -1], [60, 60])
+    with pytest.raises(InputError, match="column is missing"):  # a table, where columns are named
+        read_workload(path, columns={"JobID": "job_id"})
+
+
+def test_a_second_header_names_the_fields_of_the_rows_below_it(dump):
+    again = "AllocCPUS|Start|Submit|JobID|State|Elapsed"
+    row = "8|2026-01-05T08:00:00|2026-01-05T07:30:00|2|COMPLETED|01:00:00"
+    w = dump(table(GOOD, again, row, again, row.replace("|2|", "|3|"), fields=FIELDS))
+    assert (w.job_id.tolist(), w.processors.tolist(), w.run_time_s.tolist()) == ([1, 2, 3], [1, 8, 8], [60, 3600, 3600])
+    assert counted(w)["repeated header line skipped"] == 2
+
+
+def test_a_last_line_that_is_cut_off_is_left_out_with_a_warning(dump):
+    text = table(GOOD, GOOD.replace("1|", "2|", 1), fields=FIELDS)[:-9]
+    w = dump(text)
+    (cut,) = (note for note in w.notes if "cut off" in note.what)
+    assert (w.job_id.tolist(), cut.level, cut.first_line) == ([1], "warning", 3)
+    with pytest.raises(InputError, match="line 3: row: last line is cut off"):
+        dump(text, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("job", "tasks"),
+    [("7_[1-5]", 5), ("7_[1,3,8-9%1]", 4), ("7_[0-10:2]", 6), ("7_[3]", 1), ("7_[1-3,...]", 3), ("7_[x]", 1), ("7", 1)],
+)
+def test_tasks_of_an_array_that_waits(dump, job, tasks):
+    row = f"{job}|PENDING|2026-01-05T07:00:00|Unknown|0|0"
+    ran = "9|COMPLETED|2026-01-05T07:00:00|2026-01-05T07:00:00|60|1"
+    w = dump(table(row, ran, fields="JobID|State|Submit|Start|ElapsedRaw|AllocCPUS"))
+    assert counted(w)["job that was still waiting dropped"] == tasks
+
+
+def test_every_run_of_a_requeued_job_with_components(dump):
+    fields = "JobIDRaw|JobID|State|Submit|Start|ElapsedRaw|AllocCPUS"
+    rows = (
+        "5|5+0|NODE_FAIL|1000|1100|50|4", "6|5+1|NODE_FAIL|1000|1100|50|8",
+        "5|5+0|COMPLETED|1000|1300|70|4", "6|5+1|COMPLETED|1000|1300|60|8",
+        "9|9|COMPLETED|1000|1000|10|1",
+    )  # fmt: skip
+    w = dump(table(*rows, fields=fields), requeued="every-run")
+    by_submit = np.argsort(w.submit_s, kind="stable")
+    assert sorted(w.run_time_s.tolist()) == [10, 50, 70]
+    assert w.submit_s[by_submit].tolist() == [0, 0, 150], "a later run waits for the end of the one before"
+    assert w.processors[w.run_time_s > 10].tolist() == [12, 12]
+    with pytest.raises(InputError, match="requeued: is 'all'"):
+        dump(table(*rows, fields=fields), requeued="all")
+
+
 def test_without_a_time_zone_no_real_time_is_claimed(dump):
     w = dump(DUMP)
     assert (w.unix_start_s, w.time_zone) == (None, None)
@@ -357,7 +412,12 @@ def test_of_a_requeued_job_the_last_finished_run_is_kept(dump):
     )
     w = dump(table(*rows, fields=fields))
     assert (w.submit_s.tolist(), w.run_time_s.tolist()) == ([0, 200], [500, 100])
-    assert counted(w)["earlier run or repeated row of a job dropped"] == 3
+    assert counted(w)["earlier run of a requeued job dropped"] == 2
+    assert counted(w)["repeated row of a job dropped"] == 1
+    notes = {note.what: note for note in w.notes}
+    shares = dict(map(reversed, notes["earlier run of a requeued job dropped"].shares))
+    assert shares == {"processor-hours": pytest.approx(150 / 750), "jobs": pytest.approx(2 / 4)}
+    assert notes["repeated row of a job dropped"].shares == ()
 
 
 def test_array_tasks_without_raw_ids_are_numbered_by_submission(dump):
@@ -446,9 +506,9 @@ GOOD = "1|2026-01-05T07:00:00|2026-01-05T07:00:00|60|1"
 MALFORMED = {
     "empty": ("", None, "is empty"),
     "blank lines": ("\n\n", None, "has no lines"),
-    "no header": (GOOD, 1, "header: is not a sacct header"),
-    "not parsable": ("       JobID    JobName\n------------ ----------\n1 a\n", 1, "is not a sacct header"),
-    "other delimiter": (FIELDS.replace("|", ","), 1, "is not a sacct header"),
+    "no header": (GOOD, 1, "header: there is no header line"),
+    "not parsable": ("       JobID    JobName\n------------ ----------\n1 a\n", 1, "has columns of fixed width"),
+    "other delimiter": (FIELDS.replace("|", ","), 1, "has no jobs"),
     "no Submit": (table("1|2", fields="JobID|Start"), 1, "Submit: field is missing"),
     "no Start": (table("1|2", fields="JobID|Submit"), 1, "Start: field is missing"),
     "no run time": (table("1|2|3|1", fields="JobID|Submit|Start|AllocCPUS"), 1, "ElapsedRaw: field is missing"),

@@ -34,8 +34,9 @@ def test_named_columns(csv):
     assert w.power_w.tolist() == pytest.approx([np.nan, 120.5], nan_ok=True)
     assert w.trace_row.tolist() == [1, 0]
     assert [str(n) for n in w.notes] == [
-        "column 'note' ignored: 2", "requested time missing, run time used: 2, first at line 2",
-    ]  # fmt: skip
+        "column 'note' ignored: 2",
+        "requested time missing, run time used: 2, first at line 2 (100% of the processor-hours and 100% of the jobs)",
+    ]
     assert w.name == "jobs"
 
 
@@ -101,7 +102,8 @@ def test_requested_times_are_noted_as_in_logs(tmp_path, kind):
         w = read_table(path, strict=strict)
         assert w.requested_time_s.tolist() == [60, 30, 240, 60, 60]
         assert [str(n) for n in w.notes] == [
-            f"requested time missing, run time used: 1, first at line {4 + first}",
+            f"requested time missing, run time used: 1, first at line {4 + first} "
+            "(0.6% of the processor-hours and 20% of the jobs)",
             f"run time over the requested time (whole trace): 3, first at line {1 + first}",
         ]
     over = read_table(path, processors=8).notes[-1]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.energy.slots import interval_at
+from greenbatch.engine.dependencies import refuse_followers
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
@@ -72,6 +73,7 @@ def problem_of(workload: Workload, cluster: Cluster, site: Site, rules: Rules, l
         SupplyExhausted: the power series ends before.
     """
     _check(workload, cluster, site)
+    refuse_followers(workload, rules, "a bound")
     run_s = workload.run_time_s
     if rules.overrun == "kill":
         run_s = np.minimum(run_s, workload.requested_time_s)

@@ -81,7 +81,9 @@ def bound(
     question, chosen = load_scenario(scenario, trace=trace), workers_of(workers, ray) or 1
     given = None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")]
     if isinstance(question.cluster, PoweredCluster):
-        problem, fix = "has a capacity that follows the power, which the bound does not know", "use another scenario"
+        follows = question.cluster.powered is not None
+        what = "a capacity that follows the power" if follows else "GPUs (cluster.gpus)"
+        problem, fix = f"has {what}, which the bound does not know", "use a pool of processors alone"
         raise InputError(problem, field=question.name, fix=fix)
     first, length = choose_windows(question, starts=given, jobs=jobs, whole=whole)
     if windows == "held-out":

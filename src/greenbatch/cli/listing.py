@@ -57,7 +57,7 @@ def say(text: str, *, file: TextIO | None = None, indent: int = 0) -> None:
     print("\n".join(lines), file=stream, flush=True)
 
 
-def say_notes(notes: Iterable[Note | str], where: str, *, file: TextIO | None = None) -> None:
+def say_notes(notes: Iterable[Note], where: str, *, file: TextIO | None = None) -> None:
     """Print notes by consequence, a line each; those that matter little are counted, see `notes.lines`.
 
     Args:

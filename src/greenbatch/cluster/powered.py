@@ -20,6 +20,8 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+_ROUNDING = 1e-6
+"""Part of a unit that products of decimal fractions lack: 29 % of 100 is 29."""
 USE_POWERED = "use a scenario with cluster.gpus or [cluster.capacity]"
 """What to do if a machine has no capacity that follows the power: the fix of an `InputError`."""
 
@@ -74,7 +76,9 @@ class Capacity:
 
     @classmethod
     def of_ticks(cls, level: Any, tick_s: float, *, processors: int, gpus: int) -> Self:
-        """Capacity of equal ticks, as fractions of all processors and of all GPUs, rounded to whole ones.
+        """Capacity of equal ticks, as fractions of all processors and of all GPUs, rounded down to whole ones.
+
+        What is powered never draws more than there is (RARE, Eq. 4.2): 75 % of 10 is 7.
 
         Args:
             level: fraction in each tick, 0 to 1, shape (k,).
@@ -85,7 +89,7 @@ class Capacity:
         fraction = np.asarray(level, np.float64)
         changed = np.flatnonzero(np.diff(fraction, prepend=np.nan) != 0)
         of: Any = fraction[changed]
-        units = [np.rint(of * total).astype(np.int64) for total in (processors, gpus)]
+        units = [np.floor(of * total + _ROUNDING).astype(np.int64) for total in (processors, gpus)]
         return cls(time_s=np.asarray(changed * tick_s, np.float64), processors=units[0], gpus=units[1])
 
 

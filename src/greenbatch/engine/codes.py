@@ -10,7 +10,7 @@ BY_ARRIVAL, BY_SCORE, BY_RULE = range(3)
 NOBODY, BY_POLICY, BY_RANK = range(3)
 # OK, or why the loop was left (Clock.status).
 OK, SUPPLY_EXHAUSTED, BAD_SCORE, INTERRUPTED, LOG_FULL, STUCK, NOT_COMMANDED, CHARGES_FOREVER = range(8)
-# Delay actions of GAS-MARL §4.1: none, until a number of running jobs release their processors, for a fixed time.
+# Delay actions of GAS-MARL §4.2.1: none, until a number of running jobs release their processors, for a fixed time.
 NO_DELAY, DELAY_RELEASES, DELAY_FOR = range(1, 4)
 # When decisions are due (RuleSet.per_instant): after each event, after all of an instant, after all of one kind at it.
 PER_EVENT, PER_INSTANT, PER_KIND = range(3)

@@ -8,6 +8,7 @@ which always draws its idle power and has no static power.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -57,6 +58,28 @@ def energy_use(outcome: Outcome) -> EnergyUse:
     return _of_nodes(outcome, outcome.cluster, placed)
 
 
+Clock = Callable[[Floats], Floats]
+"""Turns times into readings of another clock."""
+
+
+def job_energy(outcome: Outcome, clock: Clock) -> Floats:
+    """The energy of each job by a clock of its own, shape (n,).
+
+    The integral of its power over the readings of the clock while it runs. By one that counts seconds of an interval
+    alone these are joules within it; by one that runs as fast as a joule is dear, what they cost.
+
+    Args:
+        outcome: the run.
+        clock: its reading at times of any shape.
+    """
+    placed = outcome.placements
+    if placed is not None and isinstance(outcome.cluster, NodeCluster):
+        return _shared(outcome, outcome.cluster, placed, clock).job_j
+    job, begin_s, end_s = outcome.spans
+    length = np.bincount(job, weights=clock(end_s) - clock(begin_s), minlength=len(outcome.workload))
+    return np.asarray(outcome.workload.power_w * length)
+
+
 def _of_pool(outcome: Outcome) -> EnergyUse:
     jobs, run_s = outcome.workload, outcome.run_s
     job_j = jobs.power_w * run_s
@@ -81,29 +104,40 @@ def _span_s(outcome: Outcome) -> tuple[float, float]:
 
 
 def _of_nodes(outcome: Outcome, cluster: NodeCluster, placed: Placements) -> EnergyUse:
-    jobs, counts, count = outcome.workload, [g.count for g in cluster.groups], len(cluster.node_names)
-    idle_w, static_w, processor_w, gpu_w = (
-        np.repeat([float(getattr(g, name)) for g in cluster.groups], counts)
-        for name in ("idle_power_w", "static_power_w", "power_per_processor_w", "power_per_gpu_w")
-    )
+    use = _shared(outcome, cluster, placed)
+    ran, busy_processor_s, busy_s, dynamic_j = use.node.T[: len(NODE_COLUMNS)]
+    return EnergyUse(
+        node=cluster.node_names,
+        group=tuple(g.name for g in cluster.groups for _ in range(g.count)),
+        jobs=ran.astype(np.int64), busy_processor_s=busy_processor_s.copy(),
+        idle_j=_idle_j(outcome, cluster, placed, _of_each(cluster, "idle_power_w"), busy_s),
+        static_j=_of_each(cluster, "static_power_w") * busy_s,
+        dynamic_j=dynamic_j.copy(), job_j=use.job_j,
+    )  # fmt: skip
+
+
+def _of_each(cluster: NodeCluster, name: str) -> Floats:
+    """A power of the groups, of each node, shape (m,). [W]"""
+    return np.repeat([float(getattr(g, name)) for g in cluster.groups], [g.count for g in cluster.groups])
+
+
+def _shared(outcome: Outcome, cluster: NodeCluster, placed: Placements, clock: Clock | None = None) -> Use:
+    """Sums over the parts of all jobs, by another clock if there is one."""
+    jobs, count = outcome.workload, len(cluster.node_names)
     order = np.argsort(np.concatenate([outcome.start_s, outcome.end_s]), kind="stable")  # starts before ends
     first = np.searchsorted(placed.job, np.arange(len(jobs) + 1))
     columns = (np.ascontiguousarray(each, np.int32) for each in (placed.node, placed.processors, placed.gpus))
     here = Shares(first, *columns)
     level = np.zeros(len(jobs), dtype=np.int32) if outcome.dvfs_level is None else outcome.dvfs_level
     draw = np.array([1.0, *(each.power for each in cluster.dvfs)])[level]
-    watts = Watts(jobs.power_w / jobs.processors, draw, static_w, processor_w, gpu_w)
-    use = Use(np.zeros((count, len(NODE_SUMS))), np.zeros(len(jobs)), np.empty((len(placed.node), 2)))
-    start_s, end_s = np.ascontiguousarray(outcome.start_s), np.ascontiguousarray(outcome.end_s)
-    _compiled_share()(order, start_s, end_s, here, watts, use)
-    ran, busy_processor_s, busy_s, dynamic_j = use.node.T[: len(NODE_COLUMNS)]
-    return EnergyUse(
-        node=cluster.node_names,
-        group=tuple(g.name for g in cluster.groups for _ in range(g.count)),
-        jobs=ran.astype(np.int64), busy_processor_s=busy_processor_s.copy(),
-        idle_j=_idle_j(outcome, cluster, placed, idle_w, busy_s), static_j=static_w * busy_s,
-        dynamic_j=dynamic_j.copy(), job_j=use.job_j,
+    of_nodes = (
+        _of_each(cluster, name) for name in ("static_power_w", "power_per_processor_w", "power_per_gpu_w")
     )  # fmt: skip
+    watts = Watts(jobs.power_w / jobs.processors, draw, *of_nodes)
+    use = Use(np.zeros((count, len(NODE_SUMS))), np.zeros(len(jobs)), np.empty((len(placed.node), 2)))
+    times = (each if clock is None else clock(each) for each in (outcome.start_s, outcome.end_s))
+    _compiled_share()(order, *(np.ascontiguousarray(each) for each in times), here, watts, use)
+    return use
 
 
 def _idle_j(outcome: Outcome, cluster: NodeCluster, placed: Placements, idle_w: Floats, busy_s: Floats) -> Floats:
@@ -164,7 +198,7 @@ def share_power(order: Ints, start_s: Floats, end_s: Floats, parts: Shares, watt
 
     Args:
         order: events in order of time: job j starts at event j and ends at event n + j, shape (2n,).
-        start_s: start of each job, shape (n,). [s]
+        start_s: start of each job, by any clock, shape (n,). [s]
         end_s: its end, shape (n,). [s]
         parts: where the jobs ran.
         watts: what draws power.

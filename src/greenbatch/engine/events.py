@@ -2,7 +2,8 @@
 
 All ties are resolved here. At equal times, an arrival comes before a completion (after it under ``completion_first``),
 and both come before a wake-up (a change of supply or of the machine, a tick, the end of a delay). Simultaneous arrivals
-are ordered by job id, simultaneous completions by order of starting. The clock never goes backward.
+are ordered by job id, simultaneous completions by order of starting. The clock never goes backward. A job that follows
+another (`engine.dependencies`) gets its time of submission when that one ends.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from greenbatch.engine.codes import (
     WAKE_UP,
 )
 from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.dependencies import submit_followers
 from greenbatch.engine.import_limit import next_limit_s
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.protocol import (
@@ -51,8 +53,9 @@ from greenbatch.engine.state import State
 
 @compiled_small
 def next_arrival_s(jobs: Table[Job], arrivals: Ints, clock: Clock) -> float:
-    """Time of the next submission, infinite after the last. [s]"""
-    return jobs[arrivals[clock.arrived]].submit_s if clock.arrived < arrivals.shape[0] else np.inf
+    """Time of the next submission, infinite after the last one that is known. [s]"""
+    following = clock.arrived + clock.undated
+    return jobs[arrivals[following]].submit_s if following < arrivals.shape[0] else np.inf
 
 
 @compiled_small
@@ -145,6 +148,8 @@ def complete(s: State) -> None:
     give(s.machine, number, whole(done.processors), s.jobs[number].power_w, c.now_s, c.running == 0)
     note(s.log, c, END, number, s.machine.totals.load_w)
     update_ends(s.machine, s.ending, c)
+    if s.feedback.shape[0] > 0:
+        submit_followers(s, number)
 
 
 @compiled
@@ -225,7 +230,7 @@ def next_event(s: State, wake_s: float) -> int:
     if arrival_s <= completion_s and arrival_s <= wake_s:
         c.now_s = max(c.now_s, arrival_s)
         pass_time(s.machine, s.ending, c, from_s, arrival_s == completion_s)
-        number = s.arrivals[c.arrived]
+        number = s.arrivals[c.arrived + c.undated]
         if admits(s.machine, number):
             enqueue(s.queue, c, s.jobs[number], number)
             joins(s.machine, s.queue.job, c, number)

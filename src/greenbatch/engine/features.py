@@ -4,7 +4,7 @@ A column is ``min(max(raw / scale, floor), ceiling)``, or the same of ``log(1 + 
 is exactly 1, as in the papers' encodings. The presets list the columns they use. Training, evaluation and a live queue
 share this implementation.
 
-Sources: GAS-MARL §4.1.1 and its published code; RLScheduler §IV-A and its published code; RARE (dissertation) §3.2.1.
+Sources: GAS-MARL §4.2.1 and its published code; RLScheduler §IV-B and its published code; RARE (dissertation) §3.2.1.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from greenbatch.engine.state import ATTRIBUTES, State
  IS_SUSPEND) = range(31)  # fmt: skip
 
 QUEUE_FEATURES: dict[str, Feature] = {
-    "wait": Feature("s", "time since submission, >= 0 (RLScheduler Table II, GAS-MARL Table 1)"),
-    "requested_time": Feature("s", "requested time, > 0 (both papers)"),
-    "processors": Feature("1", "requested processors, >= 1 (both papers)"),
-    "power": Feature("W", "power of the job while it runs, >= 0 (GAS-MARL Table 1)"),
-    "power_per_processor": Feature("W", "power / processors, >= 0 (GAS-MARL's code)"),
-    "is_brown": Feature("1", "1 if a start now is estimated to cost extra brown energy, else 0 (GAS-MARL Table 1)"),
-    "brown_ratio": Feature("1", "that brown energy / (power x requested time), 0 to 1 (GAS-MARL Table 1)"),
-    "fits": Feature("1", "1 if enough processors are free now, else 0 (both papers)"),
-    "requested_memory": Feature("kB", "requested memory per processor (RLScheduler's code)"),
-    "group": Feature("1", "number of the group (RLScheduler's code)"),
-    "executable": Feature("1", "number of the executable (RLScheduler's code)"),
-    "user": Feature("1", "number of the user (RLScheduler's code)"),
+    "wait": Feature("s", "time since submission, >= 0 (GAS-MARL §4.2.1; RLScheduler's code)"),
+    "requested_time": Feature("s", "requested time, > 0 (GAS-MARL §4.2.1, RLScheduler Table I)"),
+    "processors": Feature("1", "requested processors, >= 1 (GAS-MARL §4.2.1, RLScheduler Table I)"),
+    "power": Feature("W", "power of the job while it runs, >= 0 (GAS-MARL §4.2.1)"),
+    "power_per_processor": Feature("W", "power / processors, >= 0 (GAS-MARL §4.2.1)"),
+    "is_brown": Feature("1", "1 if a start now is estimated to cost extra brown energy, else 0 (GAS-MARL §4.2.1)"),
+    "brown_ratio": Feature("1", "that brown energy / (power x requested time), 0 to 1 (GAS-MARL §4.2.1)"),
+    "fits": Feature("1", "1 if enough processors are free now, else 0 (GAS-MARL §4.2.1; RLScheduler's code)"),
+    "requested_memory": Feature("kB", "requested memory per processor (RLScheduler Table I)"),
+    "group": Feature("1", "number of the group (RLScheduler Table I)"),
+    "executable": Feature("1", "number of the executable (RLScheduler Table I)"),
+    "user": Feature("1", "number of the user (RLScheduler Table I)"),
     "is_wait": Feature("1", "1 in the extra row for waiting until the next event, else 0"),
     "slowdown": Feature("1", "(wait + requested time) / max(requested time, 10 s), >= 1"),
     "area": Feature("s", "requested time x processors / processors of the cluster, > 0"),
@@ -81,10 +81,10 @@ FROM_PREDICTIONS = frozenset(list(QUEUE_FEATURES)[EXPECTED_TIME : SLOWDOWN_PRICE
  RUNNING_QOS, RUNNING_UNTIL_DUE) = range(8)  # fmt: skip
 
 RUNNING_FEATURES: dict[str, Feature] = {
-    "processors": Feature("1", "processors of the running job, >= 1 (GAS-MARL Table 1)"),
-    "power": Feature("W", "its power, >= 0 (GAS-MARL Table 1)"),
-    "power_per_processor": Feature("W", "power / processors, >= 0 (GAS-MARL's code)"),
-    "remaining_time": Feature("s", "start + requested time - now; negative for an overrun (GAS-MARL Table 1)"),
+    "processors": Feature("1", "processors of the running job, >= 1 (GAS-MARL §4.2.1)"),
+    "power": Feature("W", "its power, >= 0 (GAS-MARL §4.2.1)"),
+    "power_per_processor": Feature("W", "power / processors, >= 0 (GAS-MARL §4.2.1)"),
+    "remaining_time": Feature("s", "start + requested time - now; negative for an overrun (GAS-MARL §4.2.1)"),
     "gpus": Feature("1", "its GPUs"),
     "value": Feature("1", "its value once it has finished (RARE Eq. 3.2)"),
     "qos": Feature("1", "its quality of service, 0 to 1"),
@@ -96,8 +96,8 @@ RUNNING_FEATURES: dict[str, Feature] = {
  POWERED_PROCESSORS, POWERED_GPUS) = range(10)  # fmt: skip
 
 SUPPLY_FEATURES: dict[str, Feature] = {
-    "length": Feature("s", "remaining length of the slot: less than a step for the current one (GAS-MARL Table 1)"),
-    "power": Feature("W", "forecast renewable power of the slot, >= 0 (GAS-MARL Table 1)"),
+    "length": Feature("s", "remaining length of the slot: less than a step for the current one (GAS-MARL §4.2.1)"),
+    "power": Feature("W", "forecast renewable power of the slot, >= 0 (GAS-MARL §4.2.1)"),
     "grid_price": Feature("currency/kWh", "price of imports, may be negative, 0 without prices (Le Hai et al. §3.2)"),
     "source_price": Feature("currency/kWh", "mean price of own energy by what the sources generate (ibid.)"),
     "export_price": Feature("currency/kWh", "revenue of what is fed in, >= 0"),

@@ -302,12 +302,12 @@ class Start:
 
     @classmethod
     def after_releases(cls, row: int, jobs: int) -> Start:
-        """Delay until ``jobs`` running jobs are expected to have ended, at most an hour (GAS-MARL §4.1.2, type 2)."""
+        """Delay until ``jobs`` running jobs are expected to have ended, at most an hour (GAS-MARL §4.2.1, type 2)."""
         return cls(row, DELAY_RELEASES, jobs)
 
     @classmethod
     def after_seconds(cls, row: int, seconds: float) -> Start:
-        """Delay for a fixed time (GAS-MARL §4.1.2, type 3)."""
+        """Delay for a fixed time (GAS-MARL §4.2.1, type 3)."""
         return cls(row, DELAY_FOR, seconds)
 
 

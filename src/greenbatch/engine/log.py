@@ -78,6 +78,8 @@ class Readings(NamedTuple):
     placed: list[Any]
     """Tables of `machine.node_tables.Placement`, or of the starts, suspensions, resumptions and ends where jobs can be
     suspended; empty on a pool."""
+    switched: list[Any]
+    """Entries of the log that say when a node was switched."""
 
 
 def new_readings(jobs: int, first_w: float) -> Readings:
@@ -90,7 +92,9 @@ def new_readings(jobs: int, first_w: float) -> Readings:
     start_s, end_s, promised_s = (np.full(jobs, np.nan) for _ in range(3))
     time_s, load_w, command_w = (np.empty(2 * jobs) for _ in range(3))
     order, counts = np.zeros(jobs, np.int64), np.zeros(3, np.int64)
-    return Readings(Columns(start_s, end_s, promised_s, time_s, load_w, command_w, float(first_w), order, counts), [])
+    return Readings(
+        Columns(start_s, end_s, promised_s, time_s, load_w, command_w, float(first_w), order, counts), [], []
+    )
 
 
 def read(log: Table[Event], rows: int, into: Columns) -> None:
@@ -137,6 +141,9 @@ def drain(state: State, into: Readings) -> None:
     if isinstance(state.machine, Powered):
         moves: Any = state.log[: state.clock.logged]
         into.placed.append(moves[np.isin(moves["kind"], _MOVES)].copy())
+    if isinstance(state.machine, Nodes) and state.machine.counts.on_demand:
+        entries: Any = state.log[: state.clock.logged]
+        into.switched.append(entries[entries["kind"] == SWITCH].copy())
     _compiled_read()(state.log, int(state.clock.logged), into.columns)
     state.clock.logged = 0
     if isinstance(state.machine, Nodes):

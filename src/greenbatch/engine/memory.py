@@ -188,8 +188,9 @@ def read_memory(
         raise InputError(f"is the memory of {known}", file=str(file), fix=f"load it with {known}")
     if saved["cluster"] != _stated(cluster):
         raise InputError("was saved with another cluster", file=str(file), fix="load it with that cluster")
-    if differ := [name for name, value in asdict(rules).items() if saved["rules"].get(name) != value]:
-        problem = "was saved with " + ", ".join(f"{name} = {saved['rules'].get(name)!r}" for name in differ)
+    known_rules = asdict(Rules()) | saved["rules"]  # of rules that are newer, the default held
+    if differ := [name for name, value in asdict(rules).items() if known_rules[name] != value]:
+        problem = "was saved with " + ", ".join(f"{name} = {known_rules[name]!r}" for name in differ)
         raise InputError(problem, file=str(file), fix="load it with those rules")
     decider = decider_of(program, workload_of(memory), cluster, rules) if saved["begun"] else None
     for name, each in leaves(decider):

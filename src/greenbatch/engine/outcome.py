@@ -153,6 +153,36 @@ class Switching:
     """For how long it was on, boots and shutdowns excluded, shape (m,). [s]"""
     energy_j: Floats
     """Energy of its boots and shutdowns, shape (m,). [J]"""
+    begin_s: Floats
+    """Begin of each boot and each shutdown of any node, shape (b,). [s]"""
+    end_s: Floats
+    """Its end. [s]"""
+    power_w: Floats
+    """What the node draws meanwhile. [W]"""
+
+
+def switching_of(nodes: Any, switched: Sequence[Any]) -> Switching:
+    """What switching did, from the nodes at the end and the log of their switches.
+
+    A node boots, shuts down and is down, in turn; one that needs no time to boot is logged as booting only where it
+    does so at once, when it is down.
+    """
+    rows = np.concatenate(switched)
+    rows = rows[np.argsort(rows["job"], kind="stable")]
+    is_first = np.append(True, rows["job"][1:] != rows["job"][:-1])[: len(rows)]
+    is_again = np.append(False, rows["time_s"][1:] == rows["time_s"][:-1])[: len(rows)] & ~is_first
+    rows = rows[(nodes["boot_s"][rows["job"]] > 0) | ~is_again]
+    node, time_s = rows["job"], rows["time_s"]
+    _, first, row = np.unique(node, return_index=True, return_inverse=True)
+    turn, boots = np.arange(len(rows)) - first[row], nodes["boot_s"][node] > 0
+    phase = np.where(boots, turn % 3, 1 + turn % 2)
+    up, down = phase == 0, phase == 1
+    return Switching(
+        on_s=nodes["on_s"].copy(), energy_j=nodes["switching_j"].copy(),
+        begin_s=np.concatenate([time_s[up] - nodes["boot_s"][node[up]], time_s[down]]),
+        end_s=np.concatenate([time_s[up], time_s[down] + nodes["stop_s"][node[down]]]),
+        power_w=np.concatenate([nodes["boot_w"][node[up]], nodes["stop_w"][node[down]]]),
+    )  # fmt: skip
 
 
 def stays_of(machine: Powered, moves: Sequence[Any]) -> Stays:

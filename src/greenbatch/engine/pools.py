@@ -59,15 +59,15 @@ class Pools:
     """What a suspended job loses: ``nothing`` (suspended in memory); ``checkpoint``: the work since its last
     checkpoint; ``all``: it starts again from the beginning of this span."""
     checkpoint_s: float = 0.0
-    """Time between checkpoints, from the begin of a span. [s]"""
+    """Time between checkpoints, from when work begins in a span. [s]"""
     failures_per_processor_year: float = 0.0
     """Failures of a processor in a year, at random: the job on it is suspended and loses work as ``loses`` says."""
     failure_seed: int = 0
     """Seed of the failures."""
     suspend_s: float = 0.0
-    """Time that a job takes to be suspended, added to its run time when it resumes. [s]"""
+    """Time that a job takes to be suspended, before it works on when it resumes; once for each suspension. [s]"""
     resume_s: float = 0.0
-    """Time that a job takes to resume, added in the same way. [s]"""
+    """Time that a job takes to resume, in the same way. [s]"""
 
     def __post_init__(self) -> None:
         hints = get_type_hints(Pools)

@@ -8,6 +8,7 @@ from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, PoweredCluster
 from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
+from greenbatch.engine.dependencies import refuse_followers
 from greenbatch.engine.import_limit import ROUNDING
 from greenbatch.engine.machine.dvfs import level_of, levels_of, set_level
 from greenbatch.engine.machine.idle_nodes import compete_for_power
@@ -123,6 +124,23 @@ def _check_parts(
         _check_import_limit(workload, cluster, site, program, level)
     if program.outages:
         _check_outages(cluster, program)
+    _check_dependencies(workload, cluster, rules, program)
+
+
+def _check_dependencies(workload: Workload, cluster: Cluster, rules: Rules, program: Program) -> None:
+    """Refuse jobs that follow others where their submissions must be known from the beginning.
+
+    Raises:
+        InputError: the scheduler plans with the whole window, jobs are admitted or due at known times.
+    """
+    plans = program.decider is not None and program.decider.learn is not None
+    is_due = isinstance(cluster, PoweredCluster) and bool(np.isfinite(workload.qos).any())
+    for needed, who in (
+        (plans, program.name), (rules.pools is not None, "a machine with rules.pools"),
+        (is_due, "a machine on which jobs with QoS are due"),
+    ):  # fmt: skip
+        if needed:
+            refuse_followers(workload, rules, who)
 
 
 def _check_cap(

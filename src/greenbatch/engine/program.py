@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NoReturn, Protocol, cast
 
 import numpy as np
@@ -14,6 +14,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.decide import Ranking
+from greenbatch.engine.dependencies import follow_others
 from greenbatch.engine.import_limit import periods_of_patience
 from greenbatch.engine.interface import Attributes, Policy, Predicted, Queue
 from greenbatch.engine.log import Readings
@@ -21,7 +22,7 @@ from greenbatch.engine.machine.dvfs import levels_of
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.machine.powered import Powered
-from greenbatch.engine.outcome import Outcome, Switching, placements_of, stays_of
+from greenbatch.engine.outcome import Outcome, Switching, placements_of, stays_of, switching_of
 from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.prediction.protocol import SHORT_S, predicts
@@ -147,6 +148,12 @@ class Scheduler(Protocol):
     def policy(self) -> Policy | None:
         """A new Python object that decides in one simulation; None if the engine runs the program itself."""
         ...
+
+
+def with_scores_of_now(program: Program, workload: Workload, rules: Rules) -> Program:
+    """The program; without scores in advance if some submissions, on which they may depend, are not known."""
+    is_early = program.score is not None and program.fixed
+    return replace(program, fixed=False) if is_early and follow_others(workload, rules) else program
 
 
 def charges_by_rank(program: Program) -> bool:
@@ -345,8 +352,10 @@ def refuse_draw(state: State, name: str, field: str, limit: str) -> NoReturn:
 def outcome_of(
     state: State, readings: Readings, name: str, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
 ) -> Outcome:
-    """The outcome of a finished simulation."""
+    """The outcome of a finished simulation; its jobs were submitted as simulated."""
     read = readings.columns
+    if len(state.feedback):
+        workload = workload.with_columns(submit_s=np.array(cast(Any, state.jobs)["submit_s"]))
     steps, chosen, started = (int(each) for each in read.counts)
     start_s = state.machine.demands["begin_s"].copy() if isinstance(state.machine, Nodes) else read.start_s
     stays = stays_of(state.machine, readings.placed) if isinstance(state.machine, Powered) else None
@@ -357,7 +366,7 @@ def outcome_of(
         profile_command_w=read.profile_command_w[:steps] if is_commanded(state.power) else None,
         decisions=chosen, killed=_killed(state, workload, cluster),
         placements=placements_of(readings.placed, cluster), stays=stays,
-        switching=_switching(state), dvfs_level=_levels(state, cluster), start_order=read.order[:started],
+        switching=_switching(state, readings), dvfs_level=_levels(state, cluster), start_order=read.order[:started],
     )  # fmt: skip
 
 
@@ -368,11 +377,10 @@ def _levels(state: State, cluster: Cluster) -> Any:
     return demands["dvfs_level"].copy()
 
 
-def _switching(state: State) -> Switching | None:
+def _switching(state: State, readings: Readings) -> Switching | None:
     if not isinstance(state.machine, Nodes) or not state.machine.counts.on_demand:
         return None
-    nodes: Any = state.machine.nodes
-    return Switching(on_s=nodes["on_s"].copy(), energy_j=nodes["switching_j"].copy())
+    return switching_of(state.machine.nodes, readings.switched)
 
 
 def _killed(state: State, workload: Workload, cluster: Cluster) -> int:

@@ -144,6 +144,19 @@ class Job:
     """Number of the user, -1 if unknown."""
 
 
+class Feedback:
+    """What one job waits for before it is submitted, and which jobs wait for it; see `engine.dependencies`."""
+
+    think_s: float
+    """Time from the end of its preceding job to its submission, at least."""
+    earliest_s: float
+    """It is not submitted before."""
+    first: Int32
+    """The first job that follows it, -1 for none."""
+    next: Int32
+    """The next job that follows the same job as this one, -1 for none."""
+
+
 class Prediction:
     """What is predicted of the run time of a job."""
 
@@ -332,6 +345,8 @@ class Clock:
     status: int
     """OK, or why the loop was left: an error, an interruption or a full log; see `engine.codes`."""
     arrived: int
+    undated: int
+    """Jobs whose submission is not known yet, because it follows the end of another job."""
     arrived_s: float
     """Time of the last submission."""
     first: int

@@ -38,6 +38,8 @@ class Term:
     if it ends with the value of no metric."""
     so_far: str
     """Its value during a simulation."""
+    unit: str = "-"
+    """Unit of a term that ends with the value of no metric."""
 
 
 _STARTED = "sum over the jobs started so far (on nodes: ended), divided by the number of all jobs of the window"
@@ -62,39 +64,48 @@ _METRICS = (
 )
 
 _OF_VALUE = (
-    ("finished_value", FINISHED_VALUE, "value of the jobs that have finished (RARE §5.3: the sparse reward)"),
-    ("timely_value", TIMELY_VALUE, "value of the jobs that have finished by when they were due"),
+    (
+        "finished_value",
+        FINISHED_VALUE,
+        "-",
+        "value of the jobs that have finished (RARE §5.3; §3.2 calls such a reward sparse)",
+    ),
+    ("timely_value", TIMELY_VALUE, "-", "value of the jobs that have finished by when they were due"),
     (
         "running_value",
         RUNNING_VALUE,
-        "integral of value / requested time of the jobs that run and are not late (RARE §3.2.3: the dense reward; a "
-        "job that runs as long as requested and is never late gives its value)",
+        "-",
+        "integral of value / requested time of the jobs that run and are not late (RARE §3.2.3; §3.2 calls such a "
+        "reward dense; a job that runs as long as requested and is never late gives its value)",
     ),
     (
         "late_value",
         LATE_VALUE,
+        "-",
         "integral of value / requested time of the jobs that have not finished and are late, wherever they are (RARE "
         "§3.2.1.2: negative rewards every time step after qos_violation_time)",
     ),
-    ("late_jobs", LATE_JOBS, "number of jobs that have become late, with those that still wait"),
-    ("late_ticks", LATE_TICKS, "late jobs x ticks, until they finish (CoCoRL Eq. 6.11, delayed jobs)"),
-    ("late_running_ticks", LATE_RUNNING_TICKS, "late jobs that run x ticks (RARE Table B.1: long running)"),
-    ("ready_ticks", READY_TICKS, "ready jobs x ticks (RARE Table B.1: ready pool)"),
-    ("pooled_ticks", POOLED_TICKS, "jobs that wait until they are ready x ticks (RARE Table B.1: wait pool)"),
-    ("suspended_ticks", SUSPENDED_TICKS, "suspended jobs x ticks"),
-    ("suspensions", SUSPENSIONS, "number of suspensions (RARE Table B.1: suspend)"),
+    ("late_jobs", LATE_JOBS, "jobs", "number of jobs that have become late, with those that still wait"),
+    ("late_ticks", LATE_TICKS, "-", "late jobs x ticks, until they finish (CoCoRL Eq. 6.11, delayed jobs)"),
+    ("late_running_ticks", LATE_RUNNING_TICKS, "-", "late jobs that run x ticks (RARE Table B.1: long running)"),
+    ("ready_ticks", READY_TICKS, "-", "ready jobs x ticks (RARE Table B.1: ready pool)"),
+    ("pooled_ticks", POOLED_TICKS, "-", "jobs that wait until they are ready x ticks (RARE Table B.1: wait pool)"),
+    ("suspended_ticks", SUSPENDED_TICKS, "-", "suspended jobs x ticks"),
+    ("suspensions", SUSPENSIONS, "-", "number of suspensions (RARE Table B.1: suspend)"),
     (
         "waiting_or_late_ticks",
         WAITING_OR_LATE_TICKS,
+        "-",
         "jobs that wait, are ready, are suspended, or run late x ticks (CoCoRL Eq. 6.11, waiting or delayed jobs)",
     ),
     (
         "progress_value",
         PROGRESS_VALUE,
+        "-",
         "integral of value / requested time of all jobs that run, late or not: ``finished_value`` bit by bit, if jobs "
         "run as long as requested",
     ),
-    ("accrued_cost", ACCRUED_COST, "``ready_ticks + pooled_ticks + late_ticks + suspensions`` (RARE Table B.1)"),
+    ("accrued_cost", ACCRUED_COST, "-", "``ready_ticks + pooled_ticks + late_ticks + suspensions`` (RARE Table B.1)"),
 )
 
 TERMS: Mapping[str, Term] = MappingProxyType(
@@ -111,10 +122,11 @@ TERMS: Mapping[str, Term] = MappingProxyType(
         "edp_steps_js": Term(
             EDP_STEPS,
             None,
-            "sum over the decisions of energy since the last decision x time since then, in J s (InEPS §3.3.3, as "
+            "sum over the decisions of energy since the last decision x time since then (InEPS §3.3.3, as "
             "published; not the energy-delay product)",
+            unit="J s",
         ),
-        **{name: Term(code, None, so_far) for name, code, so_far in _OF_VALUE},
+        **{name: Term(code, None, so_far, unit) for name, code, unit, so_far in _OF_VALUE},
     }
 )
 """Name -> term; the name is the metric's, except where a metric has a second running form."""

@@ -56,7 +56,7 @@ from greenbatch.engine.reward_terms import (
 from greenbatch.engine.state import State
 
 SHORTEST_RUN_S = 10.0
-"""Bound of the bounded slowdown (RLScheduler §II-A, GAS-MARL Eq. 3). [s]"""
+"""Bound of the bounded slowdown (RLScheduler §II-A, GAS-MARL Eq. 5). [s]"""
 
 
 @compiled_small

@@ -9,6 +9,7 @@ from greenbatch.engine.pools import Pools
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.errors import InputError, did_you_mean
 
+Dependencies = Literal["ignore", "obey"]
 Commitment = Literal["sticky", "reconsider"]
 EventRule = Literal["per_event", "per_instant", "per_kind"]
 Overrun = Literal["kill", "extend"]
@@ -18,7 +19,7 @@ Ties = Literal["arrival_first", "completion_first"]
 
 _CHOICES: tuple[tuple[str, Any], ...] = (
     ("commitment", Commitment), ("event_rule", EventRule), ("ties", Ties), ("overrun", Overrun),
-    ("predictor", PredictorName),
+    ("predictor", PredictorName), ("dependencies", Dependencies),
 )  # fmt: skip
 
 
@@ -36,6 +37,9 @@ class Rules:
     """Which event comes first if a job arrives at the instant at which another ends."""
     overrun: Overrun = "kill"
     """``kill``: a job that exceeds its requested time is killed; ``extend``: it continues to run."""
+    dependencies: Dependencies = "ignore"
+    """``ignore``: jobs are submitted as recorded; ``obey``: a job with a preceding job is submitted its think time
+    after the simulated end of that one, see `engine.dependencies`."""
     tick_s: float = 0.0
     """Time between additional scheduling passes while jobs wait; 0 for none. [s]"""
     power_cap_w: float = 0.0

@@ -31,6 +31,7 @@ from greenbatch.engine.program import (
     refuse_command,
     scores_of,
     waits_forever,
+    with_scores_of_now,
 )
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import A_YEAR_S
@@ -57,6 +58,7 @@ class Session:
         Raises:
             InputError: the parts do not fit together.
         """
+        program = with_scores_of_now(program, workload, rules)
         self.workload, self.cluster, self.site, self.rules, self.program = workload, cluster, site, rules, program
         self.state = prepare(workload, cluster, site, rules, program, observed=True)
         self._readings = new_readings(len(workload), cluster.first_power_w)

@@ -12,7 +12,15 @@ from greenbatch.engine.codes import INTERRUPTED, LOG_FULL
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.prepare import prepare
-from greenbatch.engine.program import Program, Scheduler, check, decider_of, outcome_of, rule_may_fail
+from greenbatch.engine.program import (
+    Program,
+    Scheduler,
+    check,
+    decider_of,
+    outcome_of,
+    rule_may_fail,
+    with_scores_of_now,
+)
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.workload import Workload
@@ -73,6 +81,7 @@ def last_state(
     from greenbatch.engine.entry_points import with_decider
     from greenbatch.engine.session import run_plain_rule
 
+    program = with_scores_of_now(program, workload, rules)
     state = prepare(workload, cluster, site, rules, program)
     decider, readings = (
         decider_of(program, workload, cluster, rules),

@@ -13,6 +13,7 @@ import numpy as np
 from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.energy import Site
 from greenbatch.engine.codes import NOBODY
+from greenbatch.engine.dependencies import feedback_of, follow_others, preceding_rows
 from greenbatch.engine.interface import Attributes, Predicted
 from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     easy_irmasim,
@@ -39,6 +40,7 @@ from greenbatch.engine.records import (
     Ending,
     Event,
     Expected,
+    Feedback,
     Floats,
     Int32s,
     Ints,
@@ -97,7 +99,10 @@ class State(NamedTuple):
     jobs: Table[Job]
     """Shape (n,)."""
     arrivals: Ints
-    """Rows of ``jobs`` in order of submission (ties by row), shape (n,)."""
+    """Rows of ``jobs`` in order of submission (ties by row), shape (n,); the next is ``clock.arrived + clock.undated``.
+
+    Jobs whose submission is not known yet have no place.
+    """
     attributes: Floats
     """`ATTRIBUTES` of each job, for rules and learned policies that use them; NaN if unknown, shape (n, a)."""
     queue: Waiting
@@ -116,6 +121,8 @@ class State(NamedTuple):
     scratch: Scratch
     downtimes: Table[Downtime]
     """Times in which no job may run, in order of their begin, shape (k,)."""
+    feedback: Table[Feedback]
+    """Which job follows which, shape (n,), or (0,) if all submissions are known from the beginning."""
 
 
 def _known(column: Any) -> Floats:
@@ -130,7 +137,7 @@ def attributes_of(workload: Workload) -> Floats:
 
 def allocate(
     jobs: int, segments: int, machine: Machine, power: Power, log_rows: int, downtimes: Table[Downtime] | None = None,
-    predictor: Predictor | None = None,
+    predictor: Predictor | None = None, feedback: Table[Feedback] | None = None,
 ) -> State:  # fmt: skip
     """A state with all arrays zero: the one place that says how large each is.
 
@@ -142,6 +149,7 @@ def allocate(
         log_rows: rows of the log.
         downtimes: times in which no job may run; by default none.
         predictor: of run times; by default the requested ones.
+        feedback: which job follows which; by default none does.
     """
     closed = table_of(Downtime, 0) if downtimes is None else downtimes
     return State(
@@ -168,6 +176,7 @@ def allocate(
             pieces=np.zeros((0, COLUMNS)),
         ),
         downtimes=closed,
+        feedback=table_of(Feedback, 0) if feedback is None else feedback,
     )
 
 
@@ -201,6 +210,7 @@ def new_state(
         min(LOG_ROWS, log_rows(n)),
         downtimes,
         predictor_of.table[predictor](workload),
+        feedback_of(workload) if follow_others(workload, rules) else None,
     )
     jobs: Any = state.jobs
     jobs["submit_s"], jobs["requested_s"], jobs["processors"] = workload.submit_s, requested_s, workload.processors
@@ -211,11 +221,21 @@ def new_state(
     if observed:
         state.attributes[:] = attributes_of(workload)
     set_rules(state, rules, settings)
-    state.arrivals[:] = np.argsort(workload.submit_s, kind="stable")
-    in_order_s = workload.submit_s[state.arrivals]
-    state.rules.twins = (in_order_s[1:] == in_order_s[:-1]).any()
+    first = _hold_followers(state, workload) if len(state.feedback) else 0
+    state.arrivals[first:] = np.argsort(jobs["submit_s"], kind="stable")[: n - first]
+    in_order_s = workload.submit_s[state.arrivals[first:]]
+    state.rules.twins = first > 0 or (in_order_s[1:] == in_order_s[:-1]).any()
     state.clock.now_s = in_order_s[0]
     return state
+
+
+def _hold_followers(state: State, workload: Workload) -> int:
+    """Take back the submissions of jobs that follow others; return how many they are."""
+    follows = preceding_rows(workload) >= 0
+    jobs: Any = state.jobs
+    jobs["submit_s"][follows] = np.inf
+    state.clock.undated = count = int(np.count_nonzero(follows))
+    return count
 
 
 def work_s(workload: Workload, cluster: Cluster, rules: Rules) -> Floats:

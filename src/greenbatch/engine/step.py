@@ -71,7 +71,7 @@ from greenbatch.engine.whole_machine import follow, suspend_by_choice
 PATIENCE = 10_000
 """Largest number of wake-ups in a row that change nothing (or a full period of the power series, if that is more)."""
 LONGEST_RELEASE_DELAY_S = 3600.0
-"""Longest delay until running jobs release their processors (GAS-MARL §4.1.2, type 2). [s]"""
+"""Longest delay until running jobs release their processors (GAS-MARL §4.2.1, type 2). [s]"""
 MOST_CHARGES = 1000
 """Largest number of commands to storage in a row between which nothing happens."""
 
@@ -202,7 +202,7 @@ def _count_idle(s: State) -> None:
     if c.event != WAKE_UP:
         c.idle = 0
         return
-    changes = c.running > 0 or c.arrived < s.arrivals.shape[0]
+    changes = c.running > 0 or c.arrived + c.undated < s.arrivals.shape[0]
     if c.idle == 0 or (changes and c.now_s > c.idle_from_s):
         c.idle, c.idle_from_s = 0, c.now_s
     c.idle += 1

@@ -116,7 +116,11 @@ def victim(s: State, before_s: float) -> int:
 
 @compiled
 def suspend(s: State, row: int) -> None:
-    """Suspend the running job in a row of ``expected``."""
+    """Suspend the running job in a row of ``expected``.
+
+    When it resumes, it first takes the time to be suspended and to resume, once for each suspension: what is left of
+    the time of an earlier one is void, and that time is not work, so it cannot be lost.
+    """
     c, machine = s.clock, s.machine
     counts = machine.counts
     if s.rules.accrue:
@@ -125,12 +129,14 @@ def suspend(s: State, row: int) -> None:
     done = remove_running(s.ending, s.expected, c, row)
     number = whole(done.job)
     job, stay = s.jobs[number], machine.stays[number]
-    left_s, requested_s = done.end_s - c.now_s, done.requested_end_s - c.now_s
-    if counts.checkpoint_s > 0.0:  # the work since the last checkpoint is lost
-        kept = np.floor(span_s / counts.checkpoint_s) * counts.checkpoint_s if counts.checkpoint_s < np.inf else 0.0
-        left_s, requested_s = left_s + span_s - kept, requested_s + span_s - kept
     cost_s = counts.suspend_s + counts.resume_s
-    job.run_s, job.requested_s = left_s + cost_s, requested_s + cost_s
+    begun_s = cost_s if stay.suspensions > 0 else 0.0  # for so long, this span did no work
+    worked_s, lost_s = max(span_s - begun_s, 0.0), 0.0
+    if counts.checkpoint_s > 0.0:  # the work since the last checkpoint is lost
+        kept_s = np.floor(worked_s / counts.checkpoint_s) * counts.checkpoint_s if counts.checkpoint_s < np.inf else 0.0
+        lost_s = worked_s - kept_s
+    more_s = lost_s - max(begun_s - span_s, 0.0) + cost_s - c.now_s
+    job.run_s, job.requested_s = done.end_s + more_s, done.requested_end_s + more_s
     give(machine, number, whole(job.processors), job.power_w, c.now_s, c.running == 0)
     stay.place = SUSPENDED
     stay.suspensions += 1

@@ -9,6 +9,7 @@ import numpy as np
 
 from greenbatch.cluster import NodeCluster
 from greenbatch.engine.codes import BACKFILL
+from greenbatch.engine.dependencies import refuse_followers
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.prepare import prepare
@@ -40,6 +41,7 @@ class Simulations:
         Raises:
             InputError: the program does not fit the scenario.
         """
+        refuse_followers(scenario.workload, scenario.rules, "an environment")
         self.scenario, self.program, self.jobs, self.episode_s = scenario, program, jobs, episode_s
         trace: Any = prepare(scenario.workload, scenario.cluster, scenario.site, scenario.rules, program, observed=True)
         self.trace = trace

@@ -17,6 +17,7 @@ from greenbatch.metrics.horizon import Horizon
 from greenbatch.metrics.jobs import Floats, run_s
 from greenbatch.metrics.measured import Measured
 from greenbatch.metrics.months import BILL, LATER, MONTH, bill, months_of
+from greenbatch.metrics.shares import Shares
 from greenbatch.workload import Workload
 
 BY: Mapping[str, str] = MappingProxyType({"partition": "partition", "account": "group", "user": "user"})
@@ -84,16 +85,6 @@ def _mean(values: Floats) -> float:
     return float(values.mean()) if values.size else np.nan
 
 
-def _jobs_energy_kwh(run: Measured, rows: Rows) -> float:
-    if run.outcome.placements is None:
-        return float(run.outcome.workload.power_w[rows] @ run_s(run.outcome)[rows] / JOULES_PER_KWH)
-    return float(run.per_job("energy_j")[rows].sum() / JOULES_PER_KWH)
-
-
-def _share(run: Measured, rows: Rows, name: str) -> float:
-    return np.nan if run.shares is None else float(getattr(run.shares, name)[rows].sum())
-
-
 PART_METRICS: Mapping[str, Callable[[Measured, Rows], float]] = MappingProxyType(
     {
         "jobs": lambda _, rows: float(rows.size),
@@ -103,17 +94,24 @@ PART_METRICS: Mapping[str, Callable[[Measured, Rows], float]] = MappingProxyType
         "processor_hours": lambda run, rows: float(
             run.outcome.workload.processors[rows] @ run_s(run.outcome)[rows] / 3600
         ),
-        "energy_kwh": _jobs_energy_kwh,
-        "cost": lambda run, rows: _share(run, rows, "cost"),
-        "carbon_kg": lambda run, rows: _share(run, rows, "carbon_g") / 1e3,
     }
 )
-"""Figure of a part -> function of a run and the rows of the part's jobs that count.
+"""Figure of a part -> function of a run and the rows of the part's jobs that count."""
+AMOUNTS: Mapping[str, Callable[[Shares], Floats]] = MappingProxyType(
+    {
+        "energy_kwh": lambda shares: shares.energy_j / JOULES_PER_KWH,
+        "cost": lambda shares: shares.cost,
+        "carbon_kg": lambda shares: shares.carbon_g / 1e3,
+    }
+)
+"""Figure of a part -> function of what jobs, or what belongs to none, use, cost and emit: see `metrics.shares`.
 
-``energy_kwh`` is what the jobs cause, without idle power [kWh], NaN if the power of a job is unknown; ``cost``
-[currency] and ``carbon_kg`` [kg] are those of this energy, see `metrics.shares`, NaN without prices and intensities.
+Over the parts of a kind, ``energy_kwh`` [kWh], ``cost`` [currency] and ``carbon_kg`` [kg] add up to those of the whole
+run: `horizon_energy_kwh`, `horizon_cost` and `horizon_carbon_kg`, or without a horizon `energy_kwh`, `energy_cost` and
+`carbon_kg`. NaN if the power of a job is unknown, and without prices or intensities.
 """
-
+UNCOUNTED = "jobs that do not count"
+"""The part of jobs in warm-up and cool-down, and of those that have not finished: what they use, cost and emit."""
 
 NODE_METRICS: Mapping[str, Callable[[EnergyUse], Floats]] = MappingProxyType(
     {
@@ -140,7 +138,16 @@ def split_part_metric(text: str) -> tuple[str, str, str] | None:
 
 
 def evaluate_parts(run: Measured, parts: Parts, horizon: Horizon | None = None) -> dict[str, float]:
-    """All figures of all parts of a run, see `part_metric`; NaN if undefined. The bill of months requires a horizon."""
+    """All figures of all parts of a run, see `part_metric`; NaN if undefined.
+
+    What belongs to no job (`metrics.shares.REST`) and jobs that do not count are parts too, which only have `AMOUNTS`.
+
+    Args:
+        run: the run.
+        parts: the parts of its jobs.
+        horizon: the interval of `AMOUNTS` and of the bill of months; by default from the first start to the last end,
+            and no bill.
+    """
     values: dict[str, float] = {}
     counted = np.flatnonzero(run.jobs)
     months = months_of(run.outcome.workload) if MONTH in parts else None
@@ -149,6 +156,9 @@ def evaluate_parts(run: Measured, parts: Parts, horizon: Horizon | None = None) 
         for metric, of_bill in BILL.items():
             for name, value in zip((*months.names, LATER), of_bill(of_months).tolist(), strict=True):
                 values[part_metric(metric, MONTH, name)] = value
+    if not parts:
+        return values
+    shares = run.shares_over(horizon)
     for by, names in parts.items():
         numbers = _numbers(run.outcome, by)[counted]
         members: dict[str, list[int]] = {}
@@ -158,6 +168,8 @@ def evaluate_parts(run: Measured, parts: Parts, horizon: Horizon | None = None) 
             rows = counted[np.isin(numbers, of)]
             for metric, function in PART_METRICS.items():
                 values[part_metric(metric, by, name)] = function(run, rows)
+            values |= _amounts(shares, rows, by, name)
+        values |= _rest(run, shares, by, {*members})
     if NODE_GROUP in parts:
         group = np.array(run.energy_use.group)
         for metric, of_nodes in NODE_METRICS.items():
@@ -165,6 +177,28 @@ def evaluate_parts(run: Measured, parts: Parts, horizon: Horizon | None = None) 
             for name in parts[NODE_GROUP].values():
                 values[part_metric(metric, NODE_GROUP, name)] = float(of_node[group == name].sum())
     return values
+
+
+def _amounts(shares: Shares, rows: Rows, by: str, name: str) -> dict[str, float]:
+    """`AMOUNTS` of some rows of the shares."""
+    return {part_metric(metric, by, name): float(of(shares)[rows].sum()) for metric, of in AMOUNTS.items()}
+
+
+def _rest(run: Measured, shares: Shares, by: str, taken: set[str]) -> dict[str, float]:
+    """`AMOUNTS` of what belongs to no part of the jobs; a name that an account has is written in brackets."""
+    rows = {name: np.array([len(run.jobs) + k]) for k, name in enumerate(shares.rest)}
+    if rows and not run.jobs.all():
+        rows[UNCOUNTED] = np.flatnonzero(~run.jobs)
+    found: dict[str, float] = {}
+    for name, of in rows.items():
+        found |= _amounts(shares, of, by, _other_than(taken, name))
+    return found
+
+
+def _other_than(taken: set[str], name: str) -> str:
+    while name in taken:
+        name = f"({name})"
+    return name
 
 
 def nested(values: Mapping[str, float | int | None]) -> dict[str, dict[str, dict[str, float | int | None]]]:

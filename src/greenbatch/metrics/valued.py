@@ -63,7 +63,10 @@ def total_job_value(run: Measured) -> float:
 
 @metric("value ratio", "-", "higher")
 def value_ratio(run: Measured) -> float:
-    """Value of the finished jobs over that of all jobs. [-], in [0, 1]; NaN without value. Source: RARE Eq. 6.10."""
+    """Value of the finished jobs over that of all jobs. [-], in [0, 1]; NaN without value.
+
+    Source: RARE Eq. 6.10 (numerator).
+    """
     value = _value(run)
     return np.nan if value is None or not value.sum() > 0 else float(value[_finished(run)].sum() / value.sum())
 

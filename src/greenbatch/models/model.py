@@ -122,7 +122,7 @@ def save_model(folder: Path, weights: Mapping[str, NDArray[Any]], preset: Preset
     content = save({name: np.asarray(value, np.float32, order="C") for name, value in weights.items()})
     if len(content) > LARGEST_BYTES:
         problem = f"the actor has {len(content):,} bytes of weights, more than {LARGEST_BYTES:,}"
-        raise InputError(problem, field="network", fix="use a smaller network")
+        raise InputError(problem, field="network", fix="change [network] so that it has fewer")
     resolved = resolve(preset, scenario)
     whole = {
         "format": MODEL_FORMAT,

@@ -39,7 +39,7 @@ _PARAMETERS: dict[str, Any] = {
     ),
     "limit": Parameter(
         default=14 * 86_400.0, lowest=0.0, highest=A_YEAR_S, unit="s",
-        meaning="wait after which a job is never held, and the one that has waited longest is first in line",
+        meaning="wait after which holding ends, and the job that has waited longest is first; no bound on waits",
     ),
     "backlog": Parameter(
         default=3.0, lowest=0.0, highest=1e6,
@@ -71,11 +71,11 @@ def foresee(
     ``idle`` [W] x processors) per second (``brown``, ``cost`` and ``carbon`` weigh energy as for ``cheapest-start``);
     unless its brown energy now is at most the share ``filler``. EASY backfilling, with requested times, runs over the
     jobs that are not held. The order is ascending predicted work / (price of slowdown x power per processor^``density``
-    x (1 + wait / 1 h)^``aging``) x share of the machine^``wide``. A job that has waited longer than ``limit`` [s] is
-    not held, and the oldest of these is first; with a backlog the limit is at least ``backlog`` times what the waiting
-    jobs take on the whole machine, because no promise holds on an overloaded one. Jobs expected to run for over 500 s
-    to 5,000 s leave the share ``reserve`` of the machine free, until the limit; that helps short jobs where run times
-    are known well. Source: this project (see docs/decisions).
+    x (1 + wait / 1 h)^``aging``) x share of the machine^``wide``. After a wait of ``limit`` [s] holding ends, and the
+    oldest of these jobs is first; that bounds no wait. With a backlog the limit is at least ``backlog`` times what the
+    waiting jobs take on the whole machine, because no promise holds on an overloaded one. Jobs expected to run for over
+    500 s to 5,000 s leave the share ``reserve`` of the machine free, until the limit; that helps short jobs where run
+    times are known well. Where nothing waits, it holds all the same. Source: this project (see docs/decisions).
     """
     check_starts(horizon, tick, field="foresee")
     from greenbatch.engine.power.protocol import Weights

@@ -15,6 +15,7 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.energy.forecasts import ForecastModel, forecast_of
+from greenbatch.engine.dependencies import refuse_followers
 from greenbatch.engine.from_view import power_of_view
 from greenbatch.engine.imagined import Arrivals, Future
 from greenbatch.engine.interface import Running, Supply, View
@@ -67,7 +68,12 @@ class Truth:
 
 
 def truth(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules) -> Truth:
-    """The future of a window as it comes."""
+    """The future of a window as it comes.
+
+    Raises:
+        InputError: it depends on the schedule when some jobs are submitted.
+    """
+    refuse_followers(workload, rules, "a scheduler that knows the future")
     order, by_id = (np.argsort(column, kind="stable") for column in (workload.submit_s, workload.job_id))
     bare = None if site is None else replace(site, grid=None, storage=None)  # brown energy is that without a battery
     return Truth(workload, power_of(bare), work_s(workload, cluster, rules), order, by_id)

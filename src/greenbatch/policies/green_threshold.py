@@ -21,7 +21,8 @@ _PARAMETERS: dict[str, Any] = {
         default=1.0, lowest=0.0, highest=1e6, meaning="slowdown that holding may cause, beyond 1: the budget"
     ),
     "limit": Parameter(
-        default=86_400.0, lowest=0.0, highest=A_YEAR_S, unit="s", meaning="wait after which no job is held"
+        default=86_400.0, lowest=0.0, highest=A_YEAR_S, unit="s",
+        meaning="wait after which no job is held; no bound on waits",
     ),
     "shape": Parameter(
         default=1.0, lowest=0.1, highest=10.0, meaning="exponent of the used part of the budget in the threshold"

@@ -60,7 +60,7 @@ class OffPolicy(Section):
     """Gradient steps after these in which only the critics learn, and with them an encoder that the actor shares: the
     values of the policy that the actor begins with. The loss ``clone`` has none."""
     buffer: Annotated[int, Field(ge=1, le=1_000_000_000)] = 1_750_000
-    """Transitions that the replay buffer holds (chapter 7); then the oldest ones are overwritten."""
+    """Transitions that the replay buffer holds (Table A.4); then the oldest ones are overwritten."""
     memory_gb: Positive = 4.0
     """Memory that the replay buffer may take; a training that needs more is refused. [GB]"""
     fill_windows: Natural = 0

@@ -131,7 +131,7 @@ class Observation(Section):
 
 
 class Delay(Section):
-    """A delay that may be chosen together with a job (GAS-MARL §4.1.2)."""
+    """A delay that may be chosen together with a job (GAS-MARL §4.2.1)."""
 
     kind: Literal["none", "releases", "seconds"]
     """``none``: now; ``releases``: after ``amount`` running jobs should have ended; ``seconds``: after ``amount`` s."""

@@ -1,6 +1,6 @@
 """The keys of a preset's ``[training]`` table, with ranges and defaults, and the jobs held out.
 
-Defaults are GAS-MARL's (paper, sections 4.2 and 5.1; ``(code)`` marks what only its code says).
+Defaults are GAS-MARL's (paper, section 4.2.3; ``(code)`` marks what only its code says).
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, ori
                 **synthetic_arguments(section),
             )
     site = _with_storage(with_grid(site, section.grid, prices, origin), section, factor, origin)
-    return _with_forecast(_with_overhead(site, section, origin), section, origin)
+    return _with_forecast(_with_overhead(site, section, origin), section, cluster, origin)
 
 
 def _trace(
@@ -307,8 +307,12 @@ def _with_storage(site: Site, section: SeriesSite | SyntheticSite, factor: float
         return replace(site, storage=Storage(**section.storage.model_dump()).scaled(factor))
 
 
-def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, origin: Origin) -> Site:
-    """The site with its forecast, and a note on it if it is not perfect."""
+def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, cluster: Cluster, origin: Origin) -> Site:
+    """The site with its forecast, and a note on it if it is not perfect.
+
+    Raises:
+        InputError: it has errors, and the capacity of the cluster follows the power, which is known as it comes.
+    """
     from greenbatch.energy import ForecastModel
     from greenbatch.notes import Note
 
@@ -317,6 +321,9 @@ def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, origin: Orig
     with origin.blame("site", "forecast"):
         model = ForecastModel(**section.forecast.model_dump())
         told = replace(site, forecast_model=model)
+        if model.kind != "perfect" and isinstance(cluster, PoweredCluster):
+            problem = f"is {model.kind}, and where capacity follows the power it is known as it comes"
+            raise InputError(problem, fix="leave site.forecast out, or cluster.gpus and cluster.capacity")
     note = f"schedulers are told a forecast, energies are those of what comes: {model.text}"
     return told if model.kind == "perfect" else replace(told, notes=(*site.notes, Note(note, level="change")))
 

@@ -50,7 +50,7 @@ def jobs_on_nodes(workload: Workload, cluster: NodeCluster, *, strict: bool) -> 
     import numpy as np
 
     from greenbatch.engine.machine.idle_nodes import jobs_that_fit
-    from greenbatch.notes import JOBS, Note, shares_of
+    from greenbatch.notes import JOBS, Note, left_out_work, shares_of
 
     fits, asked = jobs_that_fit(cluster, workload)
     if fits.all():
@@ -62,9 +62,12 @@ def jobs_on_nodes(workload: Workload, cluster: NodeCluster, *, strict: bool) -> 
             f"{asked}, {which} on no nodes of the cluster", file=next(iter(workload.sources), workload.name),
             field="processors", fix=fix,
         )  # fmt: skip
+    dropped = sum(note.count for note in workload.notes if note.about == JOBS)
+    gone = {"jobs": dropped / (dropped + len(workload)), "processor-hours": left_out_work(workload.notes)}
+    shares = shares_of(~fits, workload.run_time_s * workload.processors)
     note = Note(
-        f"job that fits on no nodes of the cluster dropped, the first: {asked}", int(np.count_nonzero(~fits)),
-        about=JOBS, level="change", shares=shares_of(~fits, workload.run_time_s * workload.processors),
+        f"job that fits on no nodes of the cluster (the first: {asked}) dropped", int(np.count_nonzero(~fits)),
+        about=JOBS, level="change", shares=tuple((part * (1 - gone[of]), of) for part, of in shares),
     )  # fmt: skip
     kept = workload.take(np.flatnonzero(fits))
     return replace(kept, notes=(*kept.notes, note))

@@ -73,7 +73,7 @@ class ConstantCapacity(Section):
 
     kind: Literal["constant"]
     fraction: Share = 1.0
-    """Powered share of the processors and of the GPUs, rounded to whole ones."""
+    """Powered share of the processors and of the GPUs, rounded down to whole ones."""
 
 
 class IntermittentCapacity(Section):
@@ -93,7 +93,7 @@ class SeriesCapacity(Section):
 
     kind: Literal["series"]
     fractions: Annotated[tuple[Share, ...], Field(strict=False, min_length=1)] | None = None
-    """Powered share in each tick, rounded to whole processors and GPUs."""
+    """Powered share in each tick, rounded down to whole processors and GPUs."""
     file: Text | None = None
     """A CSV table of ``time_s`` (or ``tick``), ``processors`` and ``gpus`` (or ``capacity`` for both); a path, relative
     to the scenario file. [numbers of powered ones]"""

@@ -10,12 +10,13 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from greenbatch.engine.rules import Rules
     from greenbatch.notes import Level, Note
     from greenbatch.workload import Workload
 
 
-def request_notes(workload: Workload, cluster: Cluster) -> tuple[Note, ...]:
-    """Notes on the jobs whose requests are ignored or unknown.
+def request_notes(workload: Workload, cluster: Cluster, rules: Rules) -> tuple[Note, ...]:
+    """Notes on the jobs whose requests are ignored or unknown, and on those that follow others.
 
     A pool ignores partitions, exclusive nodes and, unless it has GPUs, GPUs. On a pool with GPUs, jobs of unknown GPUs
     take none. Among jobs with value, an unknown value counts as 0. Among jobs with QoS, schedulers take an unknown one
@@ -26,14 +27,30 @@ def request_notes(workload: Workload, cluster: Cluster) -> tuple[Note, ...]:
     from greenbatch.notes import Note, shares_of
 
     work = workload.processors * workload.run_time_s
-    touched = (
-        _unknown(workload) if isinstance(cluster, NodeCluster) else _unknown(workload) | _of_pool(workload, cluster)
-    )
+    touched = _followers(workload, rules) | _unknown(workload)
+    touched |= {} if isinstance(cluster, NodeCluster) else _of_pool(workload, cluster)
     return tuple(
         Note(what, int(np.count_nonzero(which)), level=level, shares=shares_of(which, work))
         for what, (which, level) in touched.items()
         if which.any()
     )
+
+
+_FOLLOWERS: dict[str, tuple[str, Level]] = {
+    "ignore": (
+        'preceding job and think time ignored, jobs submitted as recorded (to obey: rules.dependencies = "obey")',
+        "warning",
+    ),
+    "obey": ("jobs submitted their think time after the simulated end of their preceding job", "change"),
+}
+
+
+def _followers(workload: Workload, rules: Rules) -> dict[str, tuple[NDArray[np.bool_], Level]]:
+    """What becomes of the jobs that follow others -> which they are, and how much that matters."""
+    from greenbatch.engine.dependencies import preceding_rows
+
+    what, level = _FOLLOWERS[rules.dependencies]
+    return {what: (preceding_rows(workload) >= 0, level)}
 
 
 def _unknown(workload: Workload) -> dict[str, tuple[NDArray[np.bool_], Level]]:

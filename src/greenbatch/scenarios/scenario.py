@@ -106,7 +106,7 @@ class Scenario(Shown):
     @property
     def notes(self) -> tuple[Note, ...]:
         """What was repaired, dropped, filled in or assumed while reading the inputs, by consequence."""
-        of_jobs = (*self.workload.notes, *request_notes(self.workload, self.cluster))
+        of_jobs = (*self.workload.notes, *request_notes(self.workload, self.cluster, self.rules))
         nodes = self.cluster.notes if isinstance(self.cluster, NodeCluster) else ()
         return ordered((*self.remarks, *of_jobs, *nodes, *(self.site.notes if self.site is not None else ())))
 

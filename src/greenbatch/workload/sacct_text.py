@@ -106,7 +106,7 @@ def blocks(content: bytes, path: Path) -> Iterator[Dump]:
         raise InputError("is not a text file", file=path, line=line, fix="give the text that sacct prints")
     # Names may be in any encoding; backslashes keep two different names different.
     rows = (row.decode("utf-8", "backslashreplace") for row in io.BytesIO(content.removeprefix(b"\xef\xbb\xbf")))
-    filled = ((line, row) for line, row in enumerate(map(str.rstrip, rows), 1) if row)
+    filled = ((line, row.rstrip("\r\n")) for line, row in enumerate(rows, 1) if row.strip())
     header_line, header = next(filled, (0, ""))
     if not header:
         raise InputError("has no lines", file=path, fix=f"make it with {COMMAND}")
@@ -145,12 +145,17 @@ def _dump(
     cut: list[int],
 ) -> Dump:  # fmt: skip
     key = names.index("jobid" if "jobid" in names else "jobidraw")
-    jobs = [(line, row) for line, row in block if "." not in row[key]]
+    jobs = [(line, row) for line, row in block if not _is_step(row[key])]
     columns = zip(*(row for _, row in jobs), strict=True) if jobs else ([] for _ in names)
-    steps = [line for line, row in block if "." in row[key]]
+    steps = [line for line, row in block if _is_step(row[key])]
     lines = ([line for line, _ in jobs], steps, again, cut)
     texts = {name: list(cells) for name, cells in zip(names, columns, strict=True)}
     return Dump(path, header_line, texts, *(np.array(each, dtype=np.int64) for each in lines))
+
+
+def _is_step(job_id: str) -> bool:
+    """Whether it is ``123.batch`` or ``123_4.0``, and not an array such as ``123_[1-5,...]``."""
+    return "." in job_id.partition("[")[0]
 
 
 def _field_names(header: str, line: int, path: Path) -> list[str]:
@@ -195,7 +200,7 @@ def _cells(text: str, mark: str, width: int) -> list[str]:
         cells = text.split("|") if mark == "|" else next(csv.reader([text], delimiter=mark))
     except csv.Error:
         cells = text.split(mark)
-    if len(cells) == width + 1 and not cells[-1]:  # --parsable ends each line with the delimiter
+    if len(cells) == width + 1 and not cells[-1].strip():  # --parsable ends each line with the delimiter
         cells.pop()
     return cells
 

@@ -79,9 +79,9 @@ class Workload(Shown):
     qos: Floats
     """Quality of service, > 0 and at most 1: the job is due at submission + run time / QoS (RARE, Eq. 3.1)."""
     preceding_job: Ints
-    """Job number of the job that had to end before this one was submitted; recorded only, not simulated."""
+    """Job number of the job that had to end before this one was submitted; see ``rules.dependencies``."""
     think_time_s: Floats
-    """Time from the end of the preceding job to this submission; recorded only, not simulated. [s]"""
+    """Time from the end of the preceding job to this submission; see ``rules.dependencies``. [s]"""
     recorded_wait_s: Floats
     """Wait recorded in the trace, >= 0; NaN if none. For comparison only. [s]"""
     trace_row: Ints

@@ -149,6 +149,13 @@ RANDOM, SHIPPED = "random-action", "rare-plus@10"
 BESIDE = ("packer", "fcfs+first-fit")
 """Rows that stand beside the agent in the table of claims."""
 
+_SIZES = {"100": "medium", "300": "medium", "1200": "large"}
+NETWORK = {
+    name: {"network.size": _SIZES[units]} for name in SETTINGS for units in [name.partition("-")[0]] if units in _SIZES
+}
+"""Setting -> the network there, because ``small`` has more weights than a model may have: the more layers of Table A.5
+halve an image of the machine, the fewer numbers are left of it. The paper does not state which size it uses when."""
+
 STUDY = Study(
     name=NAME,
     title="RARE, Figs. 5.1 to 5.6",
@@ -156,7 +163,7 @@ STUDY = Study(
     usual_traces=USUAL,
     agents=(
         Agent(column="RARE plus", preset="rare-plus", backfills=("none",)),
-        Agent(column="RARE", preset="rare", backfills=("none",)),
+        Agent(column="RARE", preset="rare", backfills=("none",), overrides=NETWORK),
     ),
     goals=(Goal(name="value", metrics={}),),
     usual_goals=("value",),

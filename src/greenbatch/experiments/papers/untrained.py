@@ -34,7 +34,9 @@ def untrained_entry(
         reason: what it is, for the tables.
         knob: parameters of the model, such as ``:sample=1``.
     """
-    agent = replace(study.agent(preset), knobs=(knob,), overrides={})
+    agent = study.agent(preset)
+    network = {key: value for key, value in agent.overrides.get(trace, {}).items() if key.startswith("network.")}
+    agent = replace(agent, knobs=(knob,), overrides={trace: network})
     cell = Cell(agent=agent, goal=study.goals[0], trace=trace, backfill="none", windows=kind, eta=None, seed=0)
     write_untrained(plan_of(cell, scenario, NOTHING_LEARNED), scratch)
     return Entry(

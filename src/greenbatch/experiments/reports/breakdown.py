@@ -35,9 +35,13 @@ _FIGURES = (
 _SIZES = (
     Column("jobs", "Jobs", style="count"),
     Column("processor_hours", "Processor-hours", "h", digits=0),
-    Column("energy_kwh", "Energy of the jobs", "kWh", digits=4, style="significant", small=("Wh", 1000.0)),
-    Column("cost", "Cost of this energy", MONEY, digits=4, style="significant"),
-    Column("carbon_kg", "Carbon of this energy", "kg", digits=4, style="significant", small=("g", 1000.0)),
+    Column("energy_kwh", "Energy", "kWh", digits=4, style="significant", small=("Wh", 1000.0)),
+    Column("cost", "Cost", MONEY, digits=4, style="significant"),
+    Column("carbon_kg", "Carbon", "kg", digits=4, style="significant", small=("g", 1000.0)),
+)
+_RULE = (
+    "Energy, cost and carbon add up to those of the site: at each instant they are divided among all that draws power "
+    "then, in proportion to it."
 )
 _ENERGIES = tuple(
     Column(f"{kind}_energy_kwh", header, "kWh", digits=4, style="significant", small=("Wh", 1000.0))
@@ -169,9 +173,9 @@ def _mark(breakdown: polars.DataFrame, by: str, part: str, metric: str, name: st
 
 
 def _sizes(breakdown: polars.DataFrame, by: str, baseline: str, columns: Sequence[Column]) -> Table:
-    """Jobs, processor-hours and energy of each part, under the baseline."""
+    """Jobs, processor-hours, energy, cost and emissions of each part, and of what belongs to no job."""
     table = _under_baseline(f"Work by {by}", breakdown, by, columns, baseline)
-    return table if len(table.columns) < 3 else replace(table, notes=(f"{table.notes[0][:-1]}; without idle power.",))
+    return table if len(table.columns) < 3 else replace(table, notes=(*table.notes, _RULE))
 
 
 def _energies(breakdown: polars.DataFrame, by: str, baseline: str) -> Table | None:
@@ -188,13 +192,15 @@ def _under_baseline(
 ) -> Table:  # fmt: skip
     """Figures of each part under the baseline; only those that are defined."""
     means = [part_means(breakdown, by, column.metric) for column in wanted]
+    known = [{part: values.get(baseline, math.nan) for part, values in each.items()} for each in means]
     shown = [
-        (column.fitted(values[baseline] for values in each.values()), each)
-        for column, each in zip(wanted, means, strict=True)
-        if any(math.isfinite(values[baseline]) for values in each.values())
+        (column.fitted(each.values()), each)
+        for column, each in zip(wanted, known, strict=True)
+        if any(map(math.isfinite, each.values()))
     ]  # fmt: skip
     rows = tuple(
-        (part, tuple(Cell(column.number(each[part][baseline])) for column, each in shown)) for part in means[0]
+        (part, tuple(Cell(column.number(each.get(part, math.nan))) for column, each in shown))
+        for part in dict.fromkeys(part for each in known for part in each)
     )
     columns = tuple((column.header, column.unit, column.header) for column, _ in shown)
     per = "per window, " if breakdown["window"].n_unique() > 1 else ""
@@ -211,7 +217,7 @@ def _differs(breakdown: polars.DataFrame, by: str, metric: str) -> bool:
     """Whether a figure depends on the scheduler."""
     for values in part_means(breakdown, by, metric).values():
         known = [value for value in values.values() if math.isfinite(value)]
-        if known and max(known) > 1.001 * min(known):
+        if known and max(known) - min(known) > 0.001 * abs(min(known)):
             return True
     return False
 

@@ -14,7 +14,7 @@ from greenbatch.experiments.reports.cautions import (
 )
 from greenbatch.experiments.reports.outages import outage_notes
 from greenbatch.experiments.reports.tables import few_notes, is_record
-from greenbatch.notes import JOBS, Note, ordered, percent
+from greenbatch.notes import JOBS, Note, left_out_work, ordered, percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,12 +95,10 @@ def left_out_words(workload: Workload, *, least: float = 0.0) -> str:
     """How many jobs the file has, how many are simulated, and why; empty if all are, or no share is above ``least``."""
     gone = [note for note in workload.notes if note.about == JOBS]
     total = len(workload) + sum(note.count for note in gone)
-    share, kept = 1 - len(workload) / max(total, 1), 1.0
-    for note in gone:  # each share is of what the ones before have left
-        kept *= 1 - max((part for part, of in note.shares if of == "processor-hours"), default=0.0)
-    if not gone or max(share, 1 - kept) <= least:
+    share, work = 1 - len(workload) / max(total, 1), left_out_work(workload.notes)
+    if not gone or max(share, work) <= least:
         return ""
-    hours = f" and {percent(1 - kept)} of the processor-hours" if kept < 1 else ""
+    hours = f" and {percent(work)} of the processor-hours" if work else ""
     why = "; ".join(f"{note.count:,} ({note.what.replace(' dropped', '')})" for note in gone)
     return (
         f"Of the {total:,} jobs of the file, {len(workload):,} are simulated. Left out are {percent(share)} of the jobs"

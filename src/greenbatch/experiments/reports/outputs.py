@@ -45,7 +45,7 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
     cut = Cut(**own.cut)  # type: ignore[arg-type]
     run = measure(outcome, cut)
     metrics = json_ready(evaluate(outcome, cut=cut, horizon=horizon))
-    parts = nested(json_ready(evaluate_parts(run, parts_of(outcome.workload, outcome.cluster))))
+    parts = nested(json_ready(evaluate_parts(run, parts_of(outcome.workload, outcome.cluster), horizon)))
     found = {**metrics, **({"by": parts} if parts else {})}
     (folder / "metrics.json").write_text(json.dumps(found, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     jobs = outcome.workload

@@ -47,7 +47,8 @@ def write_page(
         tables: tables in order.
         sections: sections with pictures and further tables.
         summary: what was found, in sentences, above the tables.
-        notes: notes; those that matter (`Note.matters`) stand above the tables, the others are folded.
+        notes: notes, and text, which is a fact; those that matter (`Note.matters`) stand above the tables, the others
+            are folded.
         explained: (word, meaning), see `definitions`.
         provenance: versions, seeds, hashes, resolved scenario; nested mappings are shown as JSON.
         colors: scheduler -> its color, shown beside its name.
@@ -55,7 +56,7 @@ def write_page(
     Raises:
         InputError: the file cannot be written.
     """
-    every = ordered(notes)
+    every = ordered(Note(each, level="fact") if isinstance(each, str) else each for each in notes)
     context = {
         "title": title, "command": command, "first": first, "baseline": baseline, "tables": list(tables),
         "sections": list(sections), "summary": list(summary), "caveats": [str(note) for note in every if note.matters],

@@ -29,12 +29,12 @@ from greenbatch.learning.networks.gasmarl import GasMarlActor, GasMarlCritic
 from greenbatch.learning.networks.ineps import InepsActor, InepsCritic
 from greenbatch.learning.networks.kernel import KernelActor, KernelCritic
 from greenbatch.learning.networks.layers import Actor, Critic
-from greenbatch.learning.networks.rare import RareActor, RareCritic, RareOptions
+from greenbatch.learning.networks.rare import SIZES, RareActor, RareCritic, RareOptions
 from greenbatch.learning.networks.recurrent import RecurrentActor, RecurrentCritic, RecurrentOptions
 from greenbatch.presets.preset import LINEAR_KIND, NODE_PRICES_KIND, PRICES_KIND
 from greenbatch.presets.shapes import Shapes
 
-__all__ = ["Actor", "Critic", "Shapes", "build"]
+__all__ = ["Actor", "Critic", "Shapes", "build", "bytes_of", "fitting"]
 
 
 def _kernel(shapes: Shapes, _: Mapping[str, Any]) -> tuple[Actor, Critic]:
@@ -128,6 +128,44 @@ def build(spec: Mapping[str, Any], shapes: Shapes, seed: int) -> tuple[Actor, Cr
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return make(shapes, rest)
+
+
+_NARROWER = tuple(2**k for k in range(9, 3, -1))
+_SMALLER: dict[str, tuple[tuple[str, tuple[Any, ...]], ...]] = {
+    "attention": (("width", _NARROWER),),
+    "context": (("width", _NARROWER),),
+    "rare": (("size", tuple(SIZES)), ("hidden", _NARROWER), ("sees", ("jobs",))),
+    "recurrent": (("hidden", _NARROWER), ("sees", ("jobs",))),
+}
+"""Options that may give a network fewer weights, and their values in the order of preference."""
+
+
+def bytes_of(actor: torch.nn.Module) -> int:
+    """Bytes of the weights of an actor."""
+    return 4 * int(sum(value.numel() for value in actor.state_dict().values()))
+
+
+def fitting(spec: Mapping[str, Any], shapes: Shapes, largest: int) -> str:
+    """What to change in a ``[network]`` table so that the actor has at most so many bytes of weights, in words.
+
+    The network that looks smaller need not be: the more layers an encoder halves an image with, the fewer numbers are
+    left of it, so RARE's ``small`` has the most weights on a large machine.
+    """
+    for key, values in _SMALLER.get(str(spec.get("kind")), ()):
+        fit = [value for value in values if _fits({**spec, key: value}, shapes, largest)]
+        if fit and isinstance(fit[0], int):
+            return f"give network.{key} of at most {fit[0]}"
+        if fit:
+            return f"give network.{key} = " + " or ".join(f'"{value}"' for value in fit)
+    return "give fewer columns or rows in [observation]"
+
+
+def _fits(spec: Mapping[str, Any], shapes: Shapes, largest: int) -> bool:
+    try:
+        with torch.device("meta"):  # sizes without numbers
+            return bytes_of(build(spec, shapes, 0)[0]) <= largest
+    except InputError:
+        return False
 
 
 def _check(given: Mapping[str, Any], known: Mapping[str, Any], kind: str) -> None:

@@ -1,4 +1,4 @@
-"""GAS-MARL's networks on valid rows only (GAS-MARL, section 4.3; the published code's layers).
+"""GAS-MARL's networks on valid rows only (GAS-MARL, section 4.2.2; the published code's layers).
 
 Encoders k -> 64 -> 128 per table (ReLU after both); job head 128-64-16-1 per row; delay head: all encoded rows and the
 chosen raw row through Linear(8, 128) -> shared 128-32-8 (ReLU after both) -> flattened -> 64 -> ReLU -> delays. The

@@ -54,7 +54,7 @@ class OffPolicySetup(Setup):
         """Prepare the tables.
 
         Raises:
-            InputError: a key has no effect, or the buffer needs more memory than it may take.
+            InputError: a key has no effect.
         """
         super().__init__(plan, device, tell)
         if plan.settings.off_policy is None:
@@ -65,11 +65,15 @@ class OffPolicySetup(Setup):
             raise InputError(problem, field=f"training.{others[0]}", fix="leave it out")
         self.shapes = shapes_of(self.preset)
         self.tables = Tables(self.shapes, plan.settings.jobs)
-        check_memory(self.tables.fields, self.own.buffer, self.own.memory_gb)
-        self.replay = Replay(self.tables.fields, self.own.buffer)
+
+    @cached_property
+    def replay(self) -> Replay:
+        """The buffer, empty at first; of a setup that trains nothing it takes no memory."""
+        return Replay(self.tables.fields, self.own.buffer)
 
     def check(self) -> None:
-        """As `Setup.check`; also that what fills the buffer can be had."""
+        """As `Setup.check`; also that the buffer takes no more memory than it may, and what fills it can be had."""
+        check_memory(self.tables.fields, self.own.buffer, self.own.memory_gb)
         if RECORDED in self.own.schedulers and not self.own.dataset:
             scheduler(RECORDED).program(self.plan.scenario.workload)  # refuses a trace without waits
         super().check()

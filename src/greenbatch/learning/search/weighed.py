@@ -117,7 +117,7 @@ class WeighedTrial(Trial):
             end_s = begin_s + FACTOR * (float(outcome.end_s.max()) - begin_s)
             account = books(outcome, begin_s, end_s)
             run_s = np.maximum(outcome.end_s - outcome.start_s, 10.0)
-            slowdown = np.maximum((outcome.end_s - window.submit_s) / run_s, 1.0).mean()
+            slowdown = np.maximum((outcome.end_s - outcome.workload.submit_s) / run_s, 1.0).mean()
             amounts = np.array([account.grid_j / JOULES_PER_KWH, account.cost, account.carbon_g / 1e3])
             if (amounts[self.preferences.any(axis=0)] <= FEW).any():
                 problem = f"{BASELINE} has no brown energy, cost or carbon to save on the window of job {start}"

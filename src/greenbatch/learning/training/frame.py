@@ -19,6 +19,7 @@ import torch
 
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import GreenbatchError, InputError
+from greenbatch.learning.networks import bytes_of, fitting
 from greenbatch.learning.runs import windows
 from greenbatch.learning.runs.checkpoint import STATE, load_checkpoint
 from greenbatch.learning.runs.folder import CHECKPOINT, EVENTS, LOG, RunFolder, begun, check_same, open_run
@@ -31,6 +32,7 @@ from greenbatch.learning.training.state import Learner, State
 from greenbatch.models.model import LARGEST_BYTES, MODEL, save_model
 from greenbatch.models.tensors import Tensors
 from greenbatch.presets.preset import resolve
+from greenbatch.presets.shapes import shapes_of
 
 Record = dict[str, Any]
 Watch = Callable[[Record], None]
@@ -79,10 +81,11 @@ class Setup(ABC):
         self.training_environment(0.0)
         if len(self.validation_starts):
             self.environment(made.validation.jobs, len(self.validation_starts))
-        size = 4 * sum(value.numel() for value in self.learner.actor.state_dict().values())
+        size = bytes_of(self.learner.actor)
         if size > LARGEST_BYTES:
             problem = f"the actor has {size:,} bytes of weights, more than {LARGEST_BYTES:,}"
-            raise InputError(problem, field="network", fix="take a smaller network")
+            fix = fitting(self.preset.network, shapes_of(self.preset), LARGEST_BYTES)
+            raise InputError(problem, field="network", fix=fix)
 
     @property
     @abstractmethod

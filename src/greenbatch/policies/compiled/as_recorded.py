@@ -19,10 +19,10 @@ from greenbatch.workload import Workload
 
 
 class AsRecorded(NamedTuple):
-    """The recorded starts."""
+    """The recorded waits."""
 
-    start_s: Floats
-    """Recorded start of each job of the workload, its submission if there is none, shape (n,). [s]"""
+    wait_s: Floats
+    """Recorded wait of each job of the workload, 0 if there is none, shape (n,). [s]"""
 
 
 @decide.register(AsRecorded)
@@ -33,7 +33,7 @@ def start_as_recorded(decider: AsRecorded, s: State) -> None:
         i -= 1
     for k in range(i, s.clock.last):
         number = s.queue.job[k]
-        s.jobs[number].planned_s = decider.start_s[number]
+        s.jobs[number].planned_s = s.jobs[number].submit_s + decider.wait_s[number]
     apply(s, wait_until(start_due(s)))
 
 
@@ -41,7 +41,7 @@ def _begin(workload: Workload, _: Cluster, __: Rules) -> AsRecorded:
     if not len(workload):
         problem = "repeats recorded starts, so it cannot be driven from views"
         raise InputError(problem, field="as-recorded", fix="simulate it on a trace")
-    return AsRecorded(workload.submit_s + np.nan_to_num(workload.recorded_wait_s))
+    return AsRecorded(np.nan_to_num(workload.recorded_wait_s))
 
 
 AS_RECORDED = Pass(name="as-recorded", begin=_begin, on_nodes=True, on_powered=True)

@@ -1,0 +1,96 @@
+"""Jobs that follow others: each is submitted a think time after the end of its preceding job.
+
+Source: the Standard Workload Format, version 2.2 (Feitelson et al.), fields 17 and 18: the number of a previous job
+without whose end a job cannot start, and the seconds between that end and its submission. So a user who waits for
+results submits later where the scheduler is slow, and the load follows the schedule (Shmueli & Feitelson 2009).
+
+The submission is simulated: the recorded one is replaced, and waits and slowdowns count from the simulated one. Without
+a think time, a job is submitted as recorded, but not before that end. If the preceding job is not an earlier job of the
+window, the recorded submission holds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from greenbatch.engine.compile import compiled, whole
+from greenbatch.engine.records import Feedback, Ints, Job, Table, table_of
+from greenbatch.errors import InputError
+
+if TYPE_CHECKING:
+    from greenbatch.engine.rules import Rules
+    from greenbatch.engine.state import State
+    from greenbatch.workload import Workload
+
+
+def preceding_rows(workload: Workload) -> Ints:
+    """Row of the job that each job follows, -1 if none: it must have a smaller number, shape (n,)."""
+    n, job_id, preceding = len(workload), workload.job_id, workload.preceding_job
+    at = np.searchsorted(job_id, preceding)
+    row = np.minimum(at, max(n - 1, 0))
+    is_known = (preceding > 0) & (at < np.arange(n)) & (job_id[row] == preceding)
+    return np.where(is_known, row, -1)
+
+
+def follow_others(workload: Workload, rules: Rules) -> bool:
+    """Whether the submission of any job depends on the schedule."""
+    return rules.dependencies == "obey" and bool((preceding_rows(workload) >= 0).any())
+
+
+def refuse_followers(workload: Workload, rules: Rules, who: str) -> None:
+    """Refuse jobs that follow others where all submissions must be known.
+
+    Args:
+        workload: the jobs.
+        rules: how the batch system reacts.
+        who: what needs to know them, to begin a message.
+
+    Raises:
+        InputError: some jobs follow others.
+    """
+    if follow_others(workload, rules):
+        count = int(np.count_nonzero(preceding_rows(workload) >= 0))
+        follow = "job follows another" if count == 1 else "jobs follow others"
+        problem = f"is obey, and {count:,} {follow}, but {who} must know all submissions"
+        raise InputError(problem, field="rules.dependencies", fix='use dependencies = "ignore"')
+
+
+def feedback_of(workload: Workload) -> Table[Feedback]:
+    """Who follows whom, shape (n,)."""
+    table: Any = table_of(Feedback, len(workload))
+    before = preceding_rows(workload)
+    table["first"] = table["next"] = -1
+    thinks = np.isfinite(workload.think_time_s)
+    table["think_s"] = np.where(thinks, workload.think_time_s, 0.0)
+    table["earliest_s"] = np.where(thinks, -np.inf, workload.submit_s)
+    for row in np.flatnonzero(before >= 0)[::-1]:
+        table["next"][row] = table["first"][before[row]]
+        table["first"][before[row]] = row
+    return table  # type: ignore[no-any-return]
+
+
+@compiled
+def _comes_before(jobs: Table[Job], one: int, other: int) -> bool:
+    """Whether a job is submitted before another; at the same instant, by row."""
+    return bool(
+        jobs[one].submit_s < jobs[other].submit_s or (jobs[one].submit_s == jobs[other].submit_s and one < other)
+    )
+
+
+@compiled
+def submit_followers(s: State, ended: int) -> None:
+    """Give the jobs that follow one that ends now their time of submission, and their place among the arrivals."""
+    c, jobs, arrivals = s.clock, s.jobs, s.arrivals
+    number = whole(s.feedback[ended].first)
+    while number >= 0:
+        own = s.feedback[number]
+        jobs[number].submit_s = max(own.earliest_s, c.now_s + own.think_s)
+        c.undated -= 1
+        i = c.arrived + c.undated
+        while i + 1 < arrivals.shape[0] and _comes_before(jobs, arrivals[i + 1], number):
+            arrivals[i] = arrivals[i + 1]
+            i += 1
+        arrivals[i] = number
+        number = whole(own.next)
