@@ -6,7 +6,6 @@ import io
 from pathlib import Path
 
 import pytest
-from greenbatch.experiments.reports.data_notes import changing, first_notes
 
 from greenbatch.cli import main
 from greenbatch.cli.listing import say
