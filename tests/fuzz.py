@@ -32,10 +32,10 @@ from numba.core import event
 
 from fuzz_seeds import (
     ALEA,
+    BATSIM,
     BESIDE,
     FDATA,
     FDATA_TEXTS,
-    BATSIM,
     IRMASIM,
     LOGS,
     MODELS,
