@@ -74,9 +74,16 @@ def catalog() -> dict[str, Dataset]:
 
 
 def cache_folder() -> Path:
-    """The user's own data folder: ``$XDG_CACHE_HOME/greenbatch/data``, by default under ``~/.cache``."""
+    """The user's own data folder: ``$XDG_CACHE_HOME/greenbatch/data``, by default under ``~/.cache``.
+
+    Without a home, a folder that cannot be: nothing is found there, and nothing can be written.
+    """
     base = os.environ.get("XDG_CACHE_HOME", "")
-    return (Path(base) if base.startswith("/") else Path.home() / ".cache") / "greenbatch" / "data"
+    try:
+        root = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    except RuntimeError:
+        root = Path(os.devnull)
+    return root / "greenbatch" / "data"
 
 
 def folders() -> tuple[Path, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from contextlib import suppress
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas
@@ -30,6 +32,20 @@ def windows_text(count: int, jobs: int, *, at_most: bool = False) -> str:
 def windows_fact(count: int, jobs: int) -> str:
     """The same beside the label ``windows``: ``10 of 1,024 jobs``."""
     return f"{count} of {jobs:,} jobs" if jobs else f"{draws_text(count)} of the generator"
+
+
+def docstring(function: Any) -> str:
+    """The docstring of a function, which reports show; from its source where Python drops docstrings (``-OO``)."""
+    import ast
+    import inspect
+    import textwrap
+
+    found = inspect.getdoc(function)
+    if not found and sys.flags.optimize > 1:
+        with suppress(OSError, TypeError, SyntaxError):
+            (made,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+            found = ast.get_docstring(made) if isinstance(made, ast.FunctionDef | ast.ClassDef) else None
+    return found or ""
 
 
 class Strong(str):

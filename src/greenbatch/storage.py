@@ -25,6 +25,8 @@ from greenbatch.errors import InputError
 Ours = Callable[[Path], Collection[str]]
 """Relative paths of the files in a folder that may be replaced and removed; all others belong to the user."""
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Numbers of errors that a full disk causes."""
 PREFIX = ".greenbatch-"
 """What names of hidden folders begin with."""
 _NEW, _READY, _OLD = "new", "ready", "old"
@@ -84,10 +86,15 @@ def _owned(place: Path, target: Path) -> Iterator[None]:
         except FileExistsError:
             made = False
         try:
-            handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY)
+            handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         except FileNotFoundError:  # its owner has just removed it
             continue
+        except OSError:
+            raise _foreign(place) from None
         try:
+            strange = not made and os.fstat(handle).st_uid != os.geteuid()
+            if strange or any((place / name).is_symlink() for name in (_NEW, _READY, _OLD)):
+                raise _foreign(place)
             lock = _lock(handle)
             if lock is None and not made:
                 fix = f"if none runs, remove {place}"
@@ -122,9 +129,36 @@ def _is(folder: Path, handle: int) -> bool:
         return False
 
 
+def _foreign(place: Path) -> InputError:
+    fix = "remove it, or give another folder"
+    return InputError("is a link, contains one, or is not ours", file=place, field="--out", fix=fix)
+
+
 def _busy(folder: Path) -> InputError:
     fix = "wait for it to end, or give another folder"
     return InputError("another run writes here", file=folder, field="--out", fix=fix)
+
+
+def check_own(folder: Path, names: Collection[str]) -> None:
+    """Refuse to write into a folder in which somebody put links, or files of another owner, in the place of ours.
+
+    Args:
+        folder: the folder.
+        names: relative paths of our files and folders in it, which may be missing.
+
+    Raises:
+        InputError: names the link or file.
+    """
+    owners = {folder.stat().st_uid, os.geteuid()}
+    for name in sorted(names):
+        try:
+            found = (folder / name).lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        if stat.S_ISLNK(found.st_mode) or found.st_uid not in owners:
+            problem = "is a link" if stat.S_ISLNK(found.st_mode) else "belongs to another user"
+            fix = "remove it and copy the folder again, or give another folder"
+            raise InputError(problem, file=folder / name, field="--out", fix=fix)
 
 
 # ---------------------------------------------------------------- one file

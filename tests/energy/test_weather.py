@@ -10,6 +10,7 @@ import pytest
 
 from greenbatch.energy import combine, cubic_turbine, power, read_series, read_weather, weather_turbine
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 
 IRRADIANCE = ["ghi_w_m2", "dni_w_m2", "dhi_w_m2"]
 ALL = [*IRRADIANCE, "temperature_c", "pressure_pa", "wind_m_s"]
@@ -138,7 +139,9 @@ def test_open_meteo(greenbatch_data, zone, offset_h):
 
 def test_files_that_are_plain_series_say_how_to_read_them(greenbatch_data):
     for file in ("gasmarl_irradianceS.csv.gz", "gasmarl_windspeedS.csv.gz", "vessim_solar_10cities_5min.csv.gz"):
-        with pytest.raises(InputError, match=r"line 1: is not a weather file .*read its columns as a series"):
+        with pytest.raises(
+            InputError, match=r"line 1: is not a weather file .*or read a column of it with kind = \"pv\""
+        ):
             read_weather(greenbatch_data(f"weather/{file}"))
 
 
@@ -189,7 +192,7 @@ def test_leap_days_of_typical_years_are_left_out_and_counted(tmp_path):
     ghi = weather["ghi_w_m2"]
     assert ghi.values.tolist() == [28.0] * 24 + [1.0] * 24
     assert ghi.start_s == (31 + 27) * 86_400
-    assert "rows of 29 February left out: 24 (0.3% of the hours)" in map(str, weather.notes)
+    assert Note("rows of 29 February left out", 24, shares=((24 / 72, "hours"),)) in weather.notes
 
 
 def test_quarter_hours_count_their_minutes(tmp_path):

@@ -26,9 +26,10 @@ def install_completion(shell: Shell | None = None) -> None:
     name = shell or _running_shell()
     try:
         script = build().install_completion(shell=name)
-    except OSError as error:
-        problem = f"cannot be written: {error.strerror}"
-        raise InputError(problem, file=error.filename, fix="make it writable") from None
+    except (OSError, RuntimeError) as error:  # without a home
+        problem = f"cannot be written: {getattr(error, 'strerror', None) or error}"
+        file = getattr(error, "filename", None)
+        raise InputError(problem, file=file, field="--install-completion", fix="make it writable") from None
     loaded = f", loaded by {_STARTUP[name]}" if name in _STARTUP else ""
     print(f"written to {_short(script)}{loaded}; start a new {name} to use it")
 

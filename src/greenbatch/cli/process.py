@@ -2,19 +2,28 @@
 
 Exit codes: 0 done; 2 invalid input or a problem of the machine, described in one line on stderr; 130 interrupted by
 Ctrl-C; 141 the reader of the output closed it; 143 a termination signal; 129 the terminal was closed.
+
+A command that was told to end ends within `GRACE_S`, whatever it does: files are whole at any moment, and work can be
+resumed.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
+import threading
 from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Collection, Sequence
     from typing import Any
+
+REPEAT_S, GRACE_S = 3.0, 7.0
+"""How long after a signal it is repeated, which skips what is not needed to resume, and the command is ended. [s]"""
+_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -26,9 +35,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     heard: list[int] = []
     hook = sys.unraisablehook
     before: dict[int, Any] = {}
+    end_watch: Callable[[], None] = lambda: None  # noqa: E731
     try:
         before = _on_signals(heard)
+        if argv is None:  # notebooks set another one, which this Python may lack
+            os.environ["MPLBACKEND"] = "agg"
         _open_streams()
+        end_watch = _watch(tuple(before))
         from greenbatch.cli.app import run
 
         run(sys.argv[1:] if argv is None else argv)
@@ -46,6 +59,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             signal.setitimer(signal.ITIMER_REAL, 0)
         if argv is None:  # this process ends here: another Ctrl-C ends it at once
             before = dict.fromkeys(before, signal.SIG_DFL)
+        else:
+            end_watch()
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -62,12 +77,20 @@ def _outcome(error: BaseException, heard: list[int]) -> tuple[int, str]:
         return 141, ""
     if isinstance(error, GreenbatchError):
         return error.exit_code, str(error)
+    if message := _of_machine(error):
+        return 2, message
+    raise error
+
+
+def _of_machine(error: BaseException) -> str:
+    """What to say of an error of the machine rather than of this program; empty for other errors."""
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
-        return 2, f"{place}{error.strerror or error} (check free space and permissions)"
+        return f"{place}{error.strerror or error} (check free space and permissions)"
     if isinstance(error, MemoryError):
-        return 2, "out of memory (use fewer jobs: --jobs or workload.limit; to train, fewer windows)"
-    raise error
+        return "out of memory (use fewer jobs: --jobs or workload.limit; to train, fewer windows)"
+    found = re.search(r"([^:]+) \(os error \d+\)", str(error)) if type(error).__module__.startswith("polars") else None
+    return f"{found[1].strip()} (check free space and permissions)" if found else ""
 
 
 def _stopped(error: BaseException) -> str:
@@ -116,11 +139,47 @@ def _on_signals(heard: list[int]) -> dict[int, Any]:
     hook = sys.unraisablehook
     found: dict[int, Any] = {}
     with suppress(ValueError):  # not the main thread
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in _STOPS:
             if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # not where it is ignored
                 found[number] = signal.signal(number, stop)
         sys.unraisablehook = once_more
     return found
+
+
+def _watch(numbers: Collection[int]) -> Callable[[], None]:
+    """End this process `GRACE_S` after a signal, even if it waits for other code and cannot hear it.
+
+    Args:
+        numbers: the signals that are heard.
+
+    Returns:
+        A function that ends the watch.
+    """
+    if not numbers:
+        return lambda: None
+    ends, hears = os.pipe()
+    os.set_blocking(hears, False)
+    before, over = signal.set_wakeup_fd(hears, warn_on_full_buffer=False), threading.Event()
+
+    def watch() -> None:
+        while told := os.read(ends, 1):
+            if told[0] not in numbers or over.wait(REPEAT_S):
+                continue
+            if callable(signal.getsignal(told[0])):
+                os.kill(os.getpid(), told[0])
+            if not over.wait(GRACE_S - REPEAT_S):
+                with suppress(OSError):
+                    os.write(2, b"greenbatch: interrupted; it did not end by itself in time\n")
+                os._exit(130 if told[0] == signal.SIGINT else 128 + told[0])
+        os.close(ends)
+
+    def end() -> None:
+        over.set()
+        signal.set_wakeup_fd(before)
+        os.close(hears)
+
+    threading.Thread(target=watch, daemon=True).start()
+    return end
 
 
 def _open_streams() -> None:

@@ -6,10 +6,12 @@ therefore keyed by a hash of *all* engine sources, Numba's version and the CPU; 
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import gc
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -22,6 +24,7 @@ from typing import Any, TypeVar, cast
 import numba as _numba
 import numpy as np
 from llvmlite import binding as llvm
+from numba.core import caching as _caching
 from numba.core import config as _config
 
 from greenbatch.engine.linking import PART, WholeCompiler, set_environments
@@ -29,6 +32,7 @@ from greenbatch.engine.linking import PART, WholeCompiler, set_environments
 numba: Any = _numba
 config: Any = _config
 """Numba's settings, which its type stubs lack."""
+UserProvidedCacheLocator: Any = _caching.UserProvidedCacheLocator
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -64,17 +68,33 @@ def engine_hash() -> str:
 
 @cache
 def cache_folder() -> Path:
-    """Folder of this engine's machine code; created on first use, when folders of old engines are removed."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "greenbatch" / "engine"
-    folder = root / engine_hash()
+    """Folder of this engine's machine code; created on first use, when folders of old engines are removed.
+
+    One that may not be written is used if it is filled, as in a container or a shared installation. Else, or without a
+    home, there is a folder for this process.
+    """
+    folder = None
     try:
+        base = os.environ.get("XDG_CACHE_HOME", "")
+        root = (Path(base) if base.startswith("/") else Path.home() / ".cache") / "greenbatch" / "engine"
+        folder = root / engine_hash()
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
-        for old in sorted(root.iterdir(), key=lambda f: f.stat().st_mtime, reverse=True)[_FOLDERS_KEPT:]:
+        engines = [each for each in root.iterdir() if re.fullmatch("[0-9a-f]{16}", each.name)]
+        for old in sorted(engines, key=lambda f: f.stat().st_mtime, reverse=True)[_FOLDERS_KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
-    except OSError:  # a read-only home: compile into a folder of this process
-        folder = Path(tempfile.mkdtemp(prefix="greenbatch-engine-"))
+    except (OSError, RuntimeError):
+        if folder is None or not _is_filled(folder):
+            folder = Path(tempfile.mkdtemp(prefix="greenbatch-engine-"))
+            atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
+
+
+def _is_filled(folder: Path) -> bool:
+    """Whether a folder holds machine code that nobody but this user or the system's could have put there."""
+    with suppress(OSError):
+        return folder.stat().st_uid in {0, os.geteuid()} and any(folder.glob("*.compiled"))
+    return False
 
 
 @contextmanager
@@ -140,6 +160,9 @@ def machine_code(
     config.CACHE_DIR = str(cache_folder()) if cached and not PLAIN else before
     collects = gc.isenabled()
     gc.disable()  # the compiler creates many objects that live until it is done
+    ensure = UserProvidedCacheLocator.ensure_cache_path
+    if cached and not PLAIN and not os.access(config.CACHE_DIR, os.W_OK):
+        UserProvidedCacheLocator.ensure_cache_path = lambda _: None  # Numba refuses a cache that may only be read
     try:
         options = {**OPTIONS, "_nrt": allocates, **({} if allocates else {"pipeline_class": WholeCompiler})}
         code = numba.njit(cache=cached, boundscheck=checked, **options)(function)
@@ -151,7 +174,7 @@ def machine_code(
             code.disable_compile()
         return code
     finally:
-        config.CACHE_DIR = before
+        config.CACHE_DIR, UserProvidedCacheLocator.ensure_cache_path = before, ensure
         if collects:
             gc.enable()
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from greenbatch.display import docstring
 from greenbatch.errors import InputError, did_you_mean
 
 Better = Literal["lower", "higher", "neither"]
@@ -36,7 +36,7 @@ class Metric:
     @property
     def doc(self) -> str:
         """Formula, unit, range and source: the function's docstring."""
-        return inspect.getdoc(self.function) or ""
+        return docstring(self.function)
 
 
 METRICS: dict[str, Metric] = {}

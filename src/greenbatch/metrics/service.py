@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
 
+from greenbatch.display import docstring
 from greenbatch.metrics.jobs import CLASSES, PER_JOB, Floats, run_time_class
 from greenbatch.metrics.measured import Measured
 from greenbatch.metrics.registry import Better, metric
@@ -41,7 +41,7 @@ _CLASS_LABELS = {
 
 def _told(quantity: str) -> str:
     """Formula, unit, range and source of a per-job metric, which those of its statistics are too."""
-    return (inspect.getdoc(PER_JOB[quantity]) or "").replace(", shape (n,)", "")
+    return docstring(PER_JOB[quantity]).replace(", shape (n,)", "")
 
 
 def _register(

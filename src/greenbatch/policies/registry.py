@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.arguments import some_text
+from greenbatch.display import docstring
 from greenbatch.engine.interface import Decision, Policy, Queue, View
 from greenbatch.engine.program import Program, Scheduler
 from greenbatch.engine.settings import Parameter
@@ -302,7 +303,7 @@ def _mistake(function: Callable[..., Any], error: Exception) -> InputError:
 
 
 def _first_line(function: Any) -> str:
-    return (function.__doc__ or "").strip().partition("\n")[0]
+    return docstring(function).strip().partition("\n")[0]
 
 
 class _GuardedPolicy:

@@ -6,7 +6,6 @@ their types and defaults. The tables are generated from the signatures, so they 
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union
 from pydantic import Discriminator, Field, Tag, create_model, model_validator
 
 from greenbatch import energy
+from greenbatch.display import docstring
 from greenbatch.scenarios.grid_schema import GridSection
 from greenbatch.scenarios.keys import arguments, keys
 from greenbatch.scenarios.section import Count, NotNegative, Numbers, OfFile, Section, Text
@@ -117,7 +117,7 @@ else:
         create_model(
             "".join(word.capitalize() for word in kind.split("-")) + "Source",
             __base__=_Source,
-            __doc__=(inspect.getdoc(how.convert) or "").partition("\n")[0],
+            __doc__=docstring(how.convert).partition("\n")[0],
             kind=(Literal[kind], ...),
             **keys(how.read),
             **keys(how.convert),

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from greenbatch.errors import GreenbatchError, InputError
+from greenbatch.workers.processes import safe_path
 
 LOCAL = "local"
 """Address of a cluster that is started on this machine for one command."""
@@ -157,7 +158,7 @@ def _connected(address: str) -> Any:
         return ray
     _check_reachable(address)
     started: dict[str, Any] = {"num_cpus": _processors(), "include_dashboard": False} if address == LOCAL else {}
-    with _in_one_line(ray, address):
+    with _in_one_line(ray, address), safe_path():
         ray.init(
             address=address, logging_level=logging.CRITICAL, log_to_driver=False, configure_logging=False, **started
         )

@@ -136,7 +136,7 @@ def _read_file(
     most_node_w: float | None,
 ) -> _Part:  # fmt: skip
     """Read the file of a ledger; ``before`` is the number of rows of the files before it."""
-    cells = read_cells(ledger.file, trace.columns, trace.optional, nodes=trace.nodes)
+    cells = read_cells(ledger.file, trace.columns, trace.optional, nodes=trace.nodes, most_node_w=most_node_w)
     times, local = _times(cells, trace, tz, ledger)
     jobs = trace.jobs(cells, times, numbering, ledger)
     jobs["row"] = cells.rows.astype(np.float64)
@@ -152,7 +152,12 @@ def _read_file(
             cells.numbers(f"{name} beyond") > 0,
         )
         ledger.repair(
-            what, cells.rows[beyond], column=name, fix="clear these samples", level="warning", about="power_w"
+            what,
+            cells.rows[beyond],
+            column=name,
+            fix="clear these samples, or set workload.most_node_w",
+            level="warning",
+            about="power_w",
         )
     jobs["power_w"] = without_implausible(
         jobs["power_w"], jobs["run_time_s"], jobs["processors"], jobs["nodes"], jobs.get("gpus", np.zeros(len(span_s))),

@@ -6,7 +6,6 @@ they are unchanged. `greenbatch.storage` replaces the folder.
 
 from __future__ import annotations
 
-import errno
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping
@@ -17,7 +16,7 @@ from typing import Any
 from greenbatch.data_catalog import sha256 as digest_of
 from greenbatch.errors import InputError
 from greenbatch.files import stored_bytes
-from greenbatch.storage import Ours, check_folder, replacement
+from greenbatch.storage import FULL, Ours, check_folder, replacement
 
 RECORD = "provenance.json"
 _MARK = "greenbatch"
@@ -53,9 +52,6 @@ def result_folder(out: str | Path, *, force: bool = False) -> Iterator[Path]:
         raise
 
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-
-
 def _failed_write(error: Exception, scratch: Path | None) -> str:
     """Why a folder could not be written to, in the system's words; empty for errors of another kind.
 
@@ -67,7 +63,7 @@ def _failed_write(error: Exception, scratch: Path | None) -> str:
         text = getattr(error, "strerror", None) or str(error)
         return text if isinstance(error, (OSError, ValueError)) else ""
     cause = error.__context__ if isinstance(error, InputError) else error  # files.write_bytes names the file
-    if isinstance(cause, OSError) and (cause.errno in _FULL or str(scratch) in str(cause.filename)):
+    if isinstance(cause, OSError) and (cause.errno in FULL or str(scratch) in str(cause.filename)):
         return cause.strerror or str(cause)
     found = re.search(r"([^:]+) \(os error \d+\)", str(error))  # from polars, which raises errors of its own
     return found[1].strip() if found and type(error).__module__.startswith("polars") else ""

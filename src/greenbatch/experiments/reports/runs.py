@@ -13,7 +13,7 @@ from greenbatch.errors import InputError, did_you_mean
 from greenbatch.experiments.reports.columns import main_columns
 from greenbatch.experiments.reports.tables import Cell, Table
 from greenbatch.experiments.running.finished import RECORD, RESULTS
-from greenbatch.experiments.running.pieces import SUFFIX, beside, read_piece, read_record
+from greenbatch.experiments.running.pieces import SUFFIX, beside, pieces_in, read_piece, read_record
 from greenbatch.files import stored_bytes
 from greenbatch.metrics.breakdown import split_part_metric
 
@@ -55,7 +55,7 @@ def read_runs(folder: Path) -> Runs:
 
     pieces_themselves = folder.name.endswith(SUFFIX) and not (folder / RESULTS).exists()
     out = folder.with_name(folder.name.removesuffix(SUFFIX)) if pieces_themselves else folder
-    pieces = sorted(beside(out).glob("cells-*.parquet"))
+    pieces = pieces_in(beside(out))
     files = [*([out / RESULTS] if (out / RESULTS).exists() else []), *pieces]
     if not files:
         fix = "give the --out of greenbatch compare or whatif; the first seconds leave nothing yet"
@@ -71,7 +71,8 @@ def read_runs(folder: Path) -> Runs:
     rows = rows.unique([*key, *RUN, "metric"], maintain_order=True, keep="last")
     parts = [name for name in rows["metric"].unique() if split_part_metric(name)]
     rows = rows.filter(~rows["metric"].is_in(parts))
-    usual = tuple(column.metric for column in main_columns(rows.drop(key))[:FEW])
+    known = {*rows["metric"]}  # earlier versions have fewer
+    usual = tuple(column.metric for column in main_columns(rows.drop(key)) if column.metric in known)[:FEW]
     table = rows.pivot(on="metric", index=[*key, *RUN], values="value")
     short = {name: last for name in key if (last := name.rpartition(".")[2]) not in table.columns}
     table = table.rename(short).with_columns(polars.col("window").cast(polars.Int64))

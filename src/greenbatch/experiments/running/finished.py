@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RECORD, RESULTS = "provenance.json", "results.parquet"
 DECIDE = ("settings", "seed", "scenario", "inputs", "versions", "source_sha256")
 """Entries of the provenance that must be equal, except that ``settings.starts`` may be a part."""
-_COLUMNS = [("window", "String"), ("scheduler", "String"), ("metric", "String"), ("value", "Float64")]
+COLUMNS = [("window", "String"), ("scheduler", "String"), ("metric", "String"), ("value", "Float64")]
 """Columns of the results, and their types."""
 
 
@@ -131,7 +131,7 @@ def _metrics(frame: polars.DataFrame, starts: Sequence[int], schedulers: Sequenc
     """The metrics of the windows, or None unless each scheduler has exactly one value of each metric in each window."""
     from greenbatch.metrics import METRICS
 
-    if [(name, str(kind)) for name, kind in frame.schema.items()] != _COLUMNS or frame["metric"].null_count():
+    if [(name, str(kind)) for name, kind in frame.schema.items()] != COLUMNS or frame["metric"].null_count():
         return None
     names = {*METRICS, *frame["metric"]}  # rules may register metrics of their own
     there = {(window, scheduler, metric) for window, scheduler, metric, _ in frame.iter_rows()}

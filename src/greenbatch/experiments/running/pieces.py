@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 import threading
 from collections.abc import Mapping
@@ -16,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
 from greenbatch.experiments.running.cells import Cell, Figures
-from greenbatch.experiments.running.finished import DECIDE, RECORD, finished_cells, other_than
+from greenbatch.experiments.running.finished import COLUMNS, DECIDE, RECORD, finished_cells, other_than
 from greenbatch.experiments.running.sweep import Setting
 from greenbatch.files import parquet_schema, stored_bytes
-from greenbatch.storage import PREFIX, replace_file
+from greenbatch.storage import PREFIX, check_own, replace_file
 
 if TYPE_CHECKING:
     import polars
@@ -35,6 +36,11 @@ def beside(out: Path) -> Path:
     """The folder of the pieces of a result."""
     place = out if out.name not in {"", ".."} else out.resolve()
     return place.parent / f"{place.name}{SUFFIX}"
+
+
+def pieces_in(folder: Path) -> list[Path]:
+    """The pieces in a folder, in order; files of other names are the user's."""
+    return sorted(file for file in folder.glob("cells-*.parquet") if re.fullmatch(r"cells-\d{6,}", file.stem))
 
 
 class Pieces:
@@ -91,7 +97,7 @@ class Pieces:
         """Remove the folder, because the result has all cells."""
         if self.folder is None:
             return
-        for file in (*sorted(self.folder.glob("cells-*.parquet")), self.folder / _RECORD):
+        for file in (*pieces_in(self.folder), self.folder / _RECORD):
             file.unlink(missing_ok=True)
         for left in self.folder.glob(f"{PREFIX}*"):  # of a writer that was killed
             shutil.rmtree(left)
@@ -132,7 +138,7 @@ class Pieces:
                 if not (self.folder / _RECORD).exists():
                     self.folder.mkdir(exist_ok=True)
                     replace_file(self.folder / _RECORD, json.dumps(self._record, indent=2).encode())
-                last = max((int(file.stem[6:]) for file in self.folder.glob("cells-*.parquet")), default=0)
+                last = max((int(file.stem[6:]) for file in pieces_in(self.folder)), default=0)
                 stream = io.BytesIO()
                 _frame(cells, _setting(self._record)).write_parquet(stream)
                 replace_file(self.folder / _PIECE.format(last + 1), stream.getvalue())
@@ -144,6 +150,8 @@ class Pieces:
     def _read(self, force: bool) -> dict[Cell, Figures]:
         if self.folder is None or not self.folder.exists():
             return {}
+        check_own(self.folder.parent, [self.folder.name])
+        check_own(self.folder, [_RECORD, *(file.name for file in pieces_in(self.folder))])
         try:
             record = read_record(self.folder)
         except InputError:
@@ -162,7 +170,7 @@ class Pieces:
         sweep, schedulers = _setting(record), record["settings"]["schedulers"]
         texts = {} if sweep is None else {sweep.shown(text): text for text in sweep.values}
         found: dict[Cell, Figures] = {}
-        for file in sorted(self.folder.glob("cells-*.parquet")):
+        for file in pieces_in(self.folder):
             by = ["window"] if sweep is None else [sweep.key, "window"]
             for part in read_piece(file).partition_by(by, maintain_order=True):
                 value = "" if sweep is None else texts[part[sweep.key][0]]
@@ -216,8 +224,9 @@ def read_piece(file: Path) -> polars.DataFrame:
     try:
         parquet_schema(file, file)
         frame = polars.read_parquet(file)
-        if not {"window", "scheduler", "metric", "value"} <= {*frame.columns}:
+        if [(name, str(kind)) for name, kind in frame.schema.items()][-4:] != COLUMNS:
             raise ValueError
+        frame["window"].cast(polars.Int64)
     except (OSError, ValueError, polars.exceptions.PolarsError):
         raise _damaged(file) from None
     return frame

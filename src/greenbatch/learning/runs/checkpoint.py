@@ -54,14 +54,18 @@ def save_checkpoint(folder: Path, name: str, tensors: Mapping[str, NDArray[Any]]
     content = save({key: np.asarray(value, order="C") for key, value in tensors.items()})
     file, digest = f"{name}{_SUFFIX}", hashlib.sha256(content).hexdigest()
     record = {"format": CHECKPOINT_FORMAT, "tensors": file, "sha256": digest, "state": dict(state)}
-    with replacement(folder, _parts) as made:
+    with replacement(folder, lambda old: {file, *parts(old)}) as made:
         (made.folder / file).write_bytes(content)
         (made.folder / STATE).write_text(json.dumps(record, indent=2, allow_nan=False) + "\n", encoding="utf-8")
         made.deliver()
 
 
-def _parts(folder: Path) -> Collection[str]:
-    return [STATE, *(file.name for file in folder.glob(f"*{_SUFFIX}"))]
+def parts(folder: Path) -> Collection[str]:
+    """The files of the checkpoint in a folder, by its record."""
+    try:
+        return [STATE, _record(folder).tensors]
+    except (InputError, OSError):
+        return [STATE]
 
 
 def load_checkpoint(folder: Path) -> Checkpoint:
@@ -72,10 +76,14 @@ def load_checkpoint(folder: Path) -> Checkpoint:
     """
     file = folder / STATE
     try:
-        content = stored_bytes(file)
+        record = _record(folder)
     except (FileNotFoundError, NotADirectoryError):
         raise InputError("there is no checkpoint", file=file, fix="leave out --resume") from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=file, fix=FIX) from None
-    record = record_of(CheckpointRecord, content, file=file, what="the record of a checkpoint", fix=FIX)
     return Checkpoint(read_tensors(folder / record.tensors, record.sha256, fix=FIX), record.state)
+
+
+def _record(folder: Path) -> CheckpointRecord:
+    file = folder / STATE
+    return record_of(CheckpointRecord, stored_bytes(file), file=file, what="the record of a checkpoint", fix=FIX)

@@ -8,9 +8,8 @@ or replaces an earlier one, with its first checkpoint, so it can always be resum
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,26 +17,34 @@ from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
 from greenbatch.files import stored_bytes
-from greenbatch.learning.runs.checkpoint import FIX, STATE, save_checkpoint
+from greenbatch.learning.runs.checkpoint import FIX, parts, save_checkpoint
+from greenbatch.learning.runs.log import written_events
 from greenbatch.learning.runs.records import RUN_FORMAT, TOOL, RunRecord
-from greenbatch.models.model import MODEL
+from greenbatch.models.model import MODEL, RECORD
+from greenbatch.models.records import ACTOR
 from greenbatch.models.versioned import read_table, record_of
 from greenbatch.provenance import differences
-from greenbatch.storage import Replacement, alone, check_folder, replacement, restore, sweep
+from greenbatch.scenarios.toml import overridden
+from greenbatch.storage import FULL, Replacement, alone, check_folder, check_own, replacement, restore, sweep
 
 if TYPE_CHECKING:
     from greenbatch.learning.runs.plan import Plan
 
 RUN, LOG, CHECKPOINT, EVENTS = "run.json", "log.jsonl", "checkpoint", "events"
-DESCRIPTIONS = ("preset.description", "scenario.description")
-"""Entries of a plan that do not affect the weights."""
-_FILES = {
-    "": (RUN, LOG),
-    CHECKPOINT: (STATE, "*.safetensors"),
-    MODEL: ("model.json", "*.safetensors"),
-    EVENTS: ("events.out.tfevents.*",),
+_NO_EFFECT = {
+    "preset": ("description",),
+    "scenario": ("description", *(f"evaluation.{key}" for key in (
+        "horizon", "cover_record", "comparable", "schedulers", "baseline", "cut"))),
+}  # fmt: skip
+"""Table of a plan -> dotted keys that do not affect the weights: windows of the evaluation do, as no window of
+validation shares their jobs."""
+_FILES: dict[str, Callable[[Path], Collection[str]]] = {
+    "": lambda _: (RUN, LOG),
+    CHECKPOINT: parts,
+    MODEL: lambda _: (RECORD, ACTOR),
+    EVENTS: written_events,
 }
-"""Folder in a training -> the files that training writes; all others belong to the user."""
+"""Folder in a training -> names of the files that training wrote into it; all others belong to the user."""
 
 
 class RunFolder:
@@ -100,6 +107,12 @@ def open_run(folder: Path, plan: Plan, *, replace_earlier: bool = False) -> Iter
                 problem = f"cannot be written: {getattr(error, 'strerror', None) or error}"
                 raise InputError(problem, file=folder, field="--out", fix="choose a folder you may write to") from None
             yield home
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        resume = ", then give --resume" if begun(folder) else ""
+        fix = f"free some space{resume}"
+        raise InputError(f"cannot be written: {error.strerror}", file=folder, field="--out", fix=fix) from None
     except (KeyboardInterrupt, SystemExit):  # which may have come while something was being replaced
         with suppress(InputError, OSError):
             tidy(folder)
@@ -109,7 +122,8 @@ def open_run(folder: Path, plan: Plan, *, replace_earlier: bool = False) -> Iter
 def begun(folder: Path) -> bool:
     """Whether a folder contains a training."""
     for part in (folder, folder / CHECKPOINT, folder / MODEL):
-        restore(part)
+        if part == folder or not part.is_symlink():
+            restore(part)
     return (folder / RUN).exists()
 
 
@@ -131,25 +145,18 @@ def tidy(folder: Path) -> None:
     """Remove what a killed training left beside the folder and in it.
 
     Raises:
-        InputError: another process writes there.
+        InputError: another process writes there, or one of our files is a link or another user's.
         OSError: it cannot be removed.
     """
+    check_own(folder, {*_ours(folder), CHECKPOINT, MODEL, EVENTS} if folder.is_dir() else ())
     sweep(folder, _ours)
     for part in (CHECKPOINT, MODEL):
-        sweep(folder / part, partial(_ours_in, part=part))
+        sweep(folder / part, _FILES[part])
 
 
 def _ours(folder: Path) -> Collection[str]:
     """The files of a training."""
-    return [f"{part}/{name}".lstrip("/") for part in _FILES for name in _ours_in(folder / part, part)]
-
-
-def _ours_in(folder: Path, part: str) -> Collection[str]:
-    return [file.name for pattern in _FILES[part] for file in folder.glob(pattern)]
-
-
-_NOT_TRAINED_ON = ("scenario.evaluation.horizon",)
-"""Keys that do not affect a training; older records lack them."""
+    return [f"{part}/{name}".lstrip("/") for part, names in _FILES.items() for name in names(folder / part)]
 
 
 def check_same(folder: Path, plan: Plan) -> None:
@@ -167,7 +174,7 @@ def check_same(folder: Path, plan: Plan) -> None:
 
 
 def check_plan(folder: Path, plan: Plan) -> None:
-    """Refuse a training that was started with a different plan, finished or not.
+    """Refuse a training that was started with a different plan, finished or not; some keys may differ (`_NO_EFFECT`).
 
     Raises:
         InputError: names the first difference.
@@ -176,13 +183,20 @@ def check_plan(folder: Path, plan: Plan) -> None:
 
     before = read_run(folder).plan.model_dump(mode="json")
     before["preset"] = check(before["preset"], file=folder / RUN).model_dump(mode="json")  # with keys added since
-    for key, (old, new) in differences(before, json.loads(json.dumps(plan.record()))).items():
-        if key in DESCRIPTIONS:
-            continue
-        if key in _NOT_TRAINED_ON:
-            continue
+    now = json.loads(json.dumps(plan.record()))
+    for key, (old, new) in differences(_deciding(before), _deciding(now)).items():
         problem = f"is {_short(new)}, the training in {folder} was started with {_short(old)}"
         raise InputError(problem, field=key, fix="give the same value, or another --out")
+
+
+def _deciding(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """A recorded plan without the keys that have no effect."""
+
+    def without(table: Mapping[str, Any], kind: str) -> dict[str, Any]:
+        return overridden(table, dict.fromkeys(_NO_EFFECT[kind]))
+
+    kept = {kind: without(plan[kind], kind) for kind in _NO_EFFECT}
+    return {**plan, **kept, "beside": [without(each, "scenario") for each in plan["beside"]]}
 
 
 def read_run(folder: Path) -> RunRecord:

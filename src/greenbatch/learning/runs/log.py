@@ -108,6 +108,19 @@ def read_log(file: Path) -> list[dict[str, Any]]:
     return records
 
 
+_WRITTEN = "written.txt"
+"""In the folder of TensorBoard's files: the names of those that trainings wrote."""
+
+
+def written_events(folder: Path) -> list[str]:
+    """The files that trainings wrote into a folder for TensorBoard."""
+    try:
+        names = stored_bytes(folder / _WRITTEN).decode().splitlines()
+    except (InputError, OSError, ValueError):
+        return []
+    return [_WRITTEN, *(name for name in names if name == Path(name).name and name != "..")]
+
+
 class Scalars:
     """Writes the figures of a training for TensorBoard, if requested and installed."""
 
@@ -122,7 +135,11 @@ class Scalars:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             return
+        there = {file.name for file in folder.iterdir()} if folder.is_dir() else {_WRITTEN}
         self._writer = SummaryWriter(str(folder))
+        new = sorted({file.name for file in folder.iterdir()} - there)
+        with (folder / _WRITTEN).open("a", encoding="utf-8") as names:
+            names.writelines(f"{name}\n" for name in new)
 
     def add(self, epoch: int, figures: Mapping[str, Any]) -> None:
         """Write every number among the figures of an epoch."""
