@@ -146,7 +146,7 @@ def test_gaps_are_filled_and_counted(tmp_path):
     assert held.values.tolist() == [10, 20, 20, 20, 50, 60, 60, 80]
     assert [*map(str, held.notes)] == [
         "series.csv power: missing values filled (hold): 1, first at line 6 (17% of the hours)",
-        "series.csv power: gaps filled (hold): 1, first at line 3 (29% of the hours)",
+        "series.csv power: gaps filled (hold): 1, first at line 4 (29% of the hours)",
     ]
 
 

@@ -262,7 +262,7 @@ def _fill_gaps(samples: Samples, repairs: Repairs, usual_s: float) -> tuple[Floa
     leap_day = "29 February, which is missing, as 28 February"
     for gaps, what in ((long[leap], leap_day), (long[~leap], f"gaps filled ({how})")):
         if gaps.size:
-            notes.append(samples.note(what, gaps, (distances[gaps] - usual_s).sum() / whole_s))
+            notes.append(samples.note(what, gaps + 1, (distances[gaps] - usual_s).sum() / whole_s))
     return full_s, full, notes
 
 
