@@ -268,7 +268,7 @@ def test_series_that_cover_the_jobs_are_as_they_are():
     assert site.renewable_w[slice(*site.stated)].tolist() == year.values.tolist()
 
 
-@settings(max_examples=30)
+@settings(max_examples=30, deadline=None)
 @given(
     steps=st.integers(1, 900), step_s=st.sampled_from([3600.0, 5400.0, 86_400.0]),
     begin=st.integers(0, 400), start=st.integers(0, 400), years=st.integers(1, 3),
@@ -285,7 +285,7 @@ def test_another_year_for_file_and_jobs_is_the_same(steps, step_s, begin, start,
     assert found[0] == found[1]
 
 
-@settings(max_examples=15)
+@settings(max_examples=15, deadline=None)
 @given(hours=st.lists(st.floats(0, 500), min_size=24, max_size=240), parts=st.sampled_from([2, 4]))
 def test_prices_held_on_finer_steps_are_the_same(hours, parts):
     """Hourly prices, or each of them several times: the same in every hour, repeated or not."""

@@ -235,9 +235,10 @@ format = "electricity-maps"
 """
     year = {"workload.unix_start_s": 1672531200.0, "site.days": 365, "site.align": "calendar"}
     site = scenario(keys, **year).site
-    assert (site.slots, site.origin_s, site.grid.months) == (8759, 0, 12)
-    assert site.grid.import_price[:2] == pytest.approx([-0.00107, -0.00147])  # 01:00 and 02:00 in Berlin
-    assert site.grid.carbon_g_per_kwh[:2] == pytest.approx([185.8, 185.7])
+    first, end = site.stated
+    assert (end - first, site.slot(0), site.slots) == (8759, first, 1461 * 24)
+    assert site.grid.import_price[first : first + 2] == pytest.approx([-0.00107, -0.00147])  # 01:00 and 02:00 in Berlin
+    assert site.grid.carbon_g_per_kwh[first : first + 2] == pytest.approx([185.8, 185.7])
     assert site.grid.import_price.min() == pytest.approx(-0.5)
 
 
