@@ -14,9 +14,9 @@ from greenbatch.cli import main
 from greenbatch.cli.compare_sweep import naming_the_flag
 from greenbatch.experiments.reports.notes import with_values
 from greenbatch.experiments.reports.sweep_lines import axis_of
-from greenbatch.notes import Note
 from greenbatch.experiments.running.cells import Question
 from greenbatch.experiments.running.sweep import read_setting
+from greenbatch.notes import Note
 
 FILES = ["provenance.json", "report.html", "results.parquet", "table.md", "table.tex"]
 GIVEN = ["--schedulers", "fcfs+easy,f2+green", "--starts", "0,5", "--jobs", "15"]

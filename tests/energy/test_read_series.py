@@ -146,7 +146,7 @@ def test_gaps_are_filled_and_counted(tmp_path):
     assert held.values.tolist() == [10, 20, 20, 20, 50, 60, 60, 80]
     assert [*map(str, held.notes)] == [
         "series.csv power: missing values filled (hold): 1, first at line 6 (17% of the hours)",
-        "series.csv power: gaps filled (hold): 1, first at line 3 (29% of the hours)",
+        "series.csv power: gaps filled (hold): 1, first at line 4 (29% of the hours)",
     ]
 
 
@@ -377,16 +377,33 @@ def test_a_decimal_comma(tmp_path, cell, value):
         assert read(path, **read_it).values.tolist() == [value, 1.5]
 
 
+def test_commas_that_can_only_group_thousands(tmp_path):
+    path = write(tmp_path, '0,"1,065.50"', "60,2.5")
+    assert read(path, time_kind="elapsed").values.tolist() == [1065.5, 2.5]
+    with pytest.raises(InputError, match="'1,065' is not a number"):
+        read(write(tmp_path, '0,"1,065"', "60,2.5"), time_kind="elapsed")
+
+
+def test_a_label_of_the_values_tells_no_series_apart(tmp_path):
+    """A block of high values, one of which was stated as moderate first: a correction."""
+    rows = [f"2024-06-01T{h:02}:00,{10 * h},{'high' if 12 <= h < 20 else 'moderate'}" for h in range(24)]
+    path = write(tmp_path, *rows[:15], "2024-06-01T14:00,115,moderate", *rows[15:], header="t,MW,index")
+    for which, value in (("first", 140), ("last", 115)):
+        assert read_series(path, **PRICE, duplicates=which).values[14] * 1e3 == pytest.approx(value)
+
+
+@pytest.mark.parametrize("rows", ["left out", "blank"])
 @pytest.mark.parametrize("gaps", ["interpolate", "hold"])
 @pytest.mark.parametrize("utc_offset_h", [-8, 0, 9])
-def test_a_missing_leap_day_is_the_day_before(tmp_path, gaps, utc_offset_h):
+def test_a_missing_leap_day_is_the_day_before(tmp_path, gaps, utc_offset_h, rows):
     """Not a day without sun: the values at both ends of the gap are those of midnight."""
     stamps = [datetime(2024, 2, 27, tzinfo=UTC) + timedelta(hours=h) for h in range(96)]
-    kept = [at for at in stamps if (at.month, at.day) != (2, 29)]
-    rows = (f"{at:%Y-%m-%d %H:%M},{at.day * max(0, 6 - abs(at.hour - 12))}" for at in kept)
-    path = write(tmp_path, *rows)
+    leap = [at for at in stamps if (at.month, at.day) == (2, 29)]
+    kept = [at for at in stamps if rows == "blank" or at not in leap]
+    sun = {at: "" if at in leap else at.day * max(0, 6 - abs(at.hour - 12)) for at in stamps}
+    path = write(tmp_path, *(f"{at:%Y-%m-%d %H:%M},{sun[at]}" for at in kept))
     local = {"time_kind": "local", "time_zone": f"{utc_offset_h:+03}:00"}
-    with pytest.raises(InputError, match="a gap of 90000 s after"):
+    with pytest.raises(InputError, match=r"a gap of 90000 s after|the value is missing"):
         read(path, **local)
     series = read(path, **local, gaps=gaps)
     assert series.values[48:72].tolist() == series.values[24:48].tolist()

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, visible
 from greenbatch.files import stored_bytes
 
 if TYPE_CHECKING:
@@ -49,7 +49,25 @@ def read_toml(file: Path) -> tuple[dict[str, Any], dict[Place, int]]:
         at = _AT.search(str(error))
         where = int(at[1]) if at and at[1] else None
         raise InputError(f"is not TOML: {_AT.sub('', str(error))}", file=file, line=where, fix="correct it") from None
-    return content, key_lines(text)
+    lines = key_lines(text)
+    if (place := _unprintable(content)) is not None:
+        fix = "leave out line breaks and other control characters"
+        field = ".".join(map(visible, map(str, place)))
+        raise InputError("has control characters", file=file, line=line_of(place, lines), field=field, fix=fix)
+    return content, lines
+
+
+def _unprintable(value: Any, place: Place = ()) -> Place | None:
+    """The place of the first key or text with control characters; texts may have several lines."""
+    if isinstance(value, str):
+        return None if visible(plain := value.replace("\n", " ").replace("\t", " ")) == plain else place
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, each in pairs:
+        if isinstance(key, str) and visible(key) != key:
+            return (*place, key)
+        if (found := _unprintable(each, (*place, key))) is not None:
+            return found
+    return None
 
 
 def key_lines(text: str) -> dict[Place, int]:
