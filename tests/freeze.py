@@ -136,6 +136,8 @@ def run_row(scenario: Any, name: str, jobs: int) -> Row:
             return outcome_row(outcome)
     except GreenbatchError as error:
         return {"refusal": digest([error])}
+    except Exception as error:  # noqa: BLE001  (a defect is an output that must not come or go unseen)
+        return {"defect": digest([type(error).__name__])}
 
 
 def outcome_row(outcome: Outcome) -> Row:
@@ -296,6 +298,9 @@ def main(arguments: Sequence[str]) -> int:
     for place, count in Counter(name for name, *_ in wrong).items():
         shown = [f"{part}: {column}" for name, part, column in wrong if name == place]
         print(f"{count:6} in {place}: {'; '.join(shown[:3])}{' ...' if len(shown) > 3 else ''}")
+    for (name, part), row in found.items():
+        if "defect" in row:
+            print(f"defect: {name} | {part}")
     what = f"{sum(map(len, found.values()))} digests stored" if given.store else f"{len(wrong)} differences"
     print(f"{what}: {len(found)} rows in {sum(os.times()[:4]):.0f} s of CPU time")
     return int(bool(wrong))
