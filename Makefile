@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo setup help test check docs bench fuzz kills mutants clean
+.PHONY: demo setup help test check docs bench fuzz kills mutants freeze clean
 
 demo: $(READY)          ## compare schedulers on the embedded scenario: table, report
 	$(BIN)/greenbatch demo --out demo --force
@@ -41,6 +41,9 @@ kills: $(READY)         ## kill every command at each of its file-system steps; 
 
 mutants: $(READY)       ## put each fault of a list into a copy of the source: its tests must find it
 	$(BIN)/python tests/mutants.py
+
+freeze: $(READY)        ## compare every output with its stored digest, or store it: make freeze STORE=--store
+	$(BIN)/python tests/freeze.py $(STORE)
 
 clean:                  ## remove .venv, demo and docs/_build
 	rm -rf $(VENV) demo docs/_build

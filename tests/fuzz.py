@@ -34,6 +34,7 @@ from numba.core import event
 
 from fuzz_seeds import (
     ALEA,
+    BATSIM,
     BESIDE,
     FDATA,
     FDATA_TEXTS,
@@ -382,7 +383,7 @@ KINDS: dict[str, Kind] = {
     ),
     "platform": Kind((PLATFORM,), "platform.json", run_cluster),
     "slurm": Kind((SLURM_CONF,), "slurm.conf", run_cluster),
-    "jobs": Kind((IRMASIM,), "jobs.json", run_workload),
+    "jobs": Kind((IRMASIM, BATSIM), "jobs.json", run_workload),
     "table": Kind((TABLE,), "jobs.csv", run_workload),
     "pm100": Kind((PM100, PM100_TEXTS), "job_table.parquet", run_workload),
     "fdata": Kind((FDATA, FDATA_TEXTS), "23_06.parquet", run_workload),

@@ -344,6 +344,14 @@ IRMASIM = b"""\
  "profiles": {"A": {"req_time": 4.6, "req_ops": 13750000000, "ipc": 1, "mem": 1024, "mem_vol": 1, "req_energy": 0},
               "B": {"req_time": 20.8, "req_ops": 62500000000}}}
 """
+BATSIM = b"""\
+{"nb_res": 8, "jobs": [
+  {"id": "w0!1", "subtime": 0, "walltime": 200, "res": 4, "profile": "d100"},
+  {"id": 2, "subtime": 10.5, "walltime": -1, "res": 8, "profile": "d20"},
+  {"id": "3", "subtime": 20, "res": 2, "profile": "c1"}],
+ "profiles": {"d100": {"type": "delay", "delay": 100}, "d20": {"type": "delay", "delay": 20.2},
+              "c1": {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}}}
+"""
 SLURM_CONF = b"""\
 # here
 ClusterName=here

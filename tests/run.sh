@@ -1,6 +1,6 @@
 #!/bin/sh
 # The whole test suite, in two processes: most tests with the compiled engine, those marked plain as plain Python, which
-# costs no compilation and shows compiled functions to coverage; then a few seconds of fuzzing.
+# costs no compilation and shows compiled functions to coverage.
 # Usage: sh tests/run.sh DIR_OF_PYTHON. With coverage, unless COVERAGE=0.
 set -eu
 bin=$1
@@ -19,4 +19,3 @@ tests -m "compiled or not plain"
 if [ -n "$cover" ]; then
     "$bin/coverage" report
 fi
-"$bin/python" tests/fuzz.py --seconds "${FUZZ_SECONDS:-8}"

@@ -11,14 +11,12 @@ from greenbatch.notes import FEW, LEVELS, LITTLE, Note, left_out_work, lines, or
 
 SEED = Note("wind: seed 1, 365 days", level="fact")
 CUT = Note("prices end on 31 January: 120 d at the end cut off", level="change", shares=((0.33, "hours"),))
-DROPPED = Note(
-    "job larger than the machine dropped", 9, 6, "jobs", "change", ((0.75, "processor-hours"), (0.2, "jobs"))
-)
+DROPPED = Note("larger job dropped", 9, 6, "jobs", "change", ((0.75, "processor-hours"), (0.2, "jobs")))
 WARNED = Note("possibly worse than plain rules", level="warning", of=("foresee",))
 
 
 def test_consequence_comes_first() -> None:
-    """Today's fault: three notes on seeds, and prices cut to January among the "5 more notes"."""
+    """Not three notes on seeds, with prices cut to January among "5 more notes"."""
     notes = [SEED, *(Note(f"source {k}: synthetic, seed {k}", level="fact") for k in range(5)), CUT, DROPPED, WARNED]
     assert lines(notes, "report.html") == [
         "warning: foresee: possibly worse than plain rules",

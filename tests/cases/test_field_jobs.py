@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import greenbatch as gb
+from greenbatch.cli.process import main
 from greenbatch.errors import InputError
 from greenbatch.notes import Note
 from greenbatch.workload import Workload, read_workload
@@ -96,7 +97,7 @@ def test_10_an_absurd_counter_costs_nothing_and_is_not_spread():
     assert (left_out.count, left_out.first_line, left_out.level, left_out.about) == (1, 4, "warning", "power_w")
     assert shares(left_out)["jobs"] == 0.2
     assert shares(left_out)["energy"] == 1.0, "more than all others together"
-    with pytest.raises(InputError, match=r"line 4: ConsumedEnergyRaw: .*clear the value, or set workload.most_node_w"):
+    with pytest.raises(InputError, match=r"line 4: ConsumedEnergyRaw: .*left out \(clear the value\)"):
         read("10-energy.txt", strict=True)
 
     options: dict[str, Any] = {"trace": FIELD / "10-energy.txt", "processors": 256}
@@ -106,6 +107,14 @@ def test_10_an_absurd_counter_costs_nothing_and_is_not_spread():
     assert energy_kwh(whole.workload) < 1.0
     with pytest.raises(InputError, match="beyond all plausible"):
         gb.load_scenario("default", strict=True, **options)
+
+
+def test_10_the_command_refuses_it_under_strict(tmp_path, capsys):
+    (tmp_path / "site.toml").write_text('name = "s"\n[site]\nkind = "synthetic"\n')
+    words = ["whatif", "--trace", str(FIELD / "10-energy.txt"), "--site", str(tmp_path / "site.toml")]
+    assert main([*words, "--processors", "256", "--strict", "--out", str(tmp_path / "out")]) == 2
+    assert "10-energy.txt, line 4: ConsumedEnergyRaw: power of a job beyond all plausible" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
 
 
 def test_11_components_are_one_job():
@@ -162,7 +171,7 @@ def test_21_an_odd_log(tmp_path):
     with pytest.raises(InputError, match=r"line 12: job line: 12 fields"):
         read("21-odd.swf")
     path = tmp_path / "odd.swf"
-    path.write_text("".join(line for line in (FIELD / "21-odd.swf").open() if not line.startswith("7 ")))
+    path.write_text((FIELD / "21-odd.swf").read_text().partition("\n7 ")[0] + "\n")
     jobs = read_workload(path)
     assert (jobs.job_id.tolist(), jobs.processors.tolist()) == ([1, 5, 6], [4, 2, 4])
     assert jobs.requested_time_s.tolist() == [200, 1000, 600]

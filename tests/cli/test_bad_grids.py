@@ -73,7 +73,7 @@ FILES = [  # keys, content of p.csv, what is said
     (READ, "", "p.csv: is empty"),
     (READ, "t,p\n", "p.csv: has no data rows"),
     (READ, hourly().replace("t,p", "t,price"), "p.csv, line 1: p: no such column (the file has t, price)"),
-    (READ, hourly().replace(",", ";"), "p.csv, line 1: p: no such column (the file has t;p)"),
+    (READ, hourly().replace(",", ";"), "p.csv, line 1: p: no such column (the file has t;p: set delimiter = "),
     (READ, hourly(but={5: ""}), "line 7: t: a gap of 7200 s after 2024-01-01T04:00:00Z, where 3600 s are usual (fill"),
     (READ, hourly(but={5: "2024-01-01 05:00,"}), "p.csv, line 7: p: the value is missing (fill it, or set gaps"),
     (READ, hourly(but={5: "2024-01-01 05:00,NaN"}), "p.csv, line 7: p: the value is missing"),
@@ -241,10 +241,10 @@ SUNS = [
     (hourly(start="2023-05-01"), "site.align: solar (sun.csv) covers 2023-05-01 to"),
 ]
 REPAIRED = [  # keys added to the price, content of p.csv, note
-    (READ + 'gaps = "hold"\n', hourly(but={5: ""}), "gaps filled (hold): 1, 1 steps in all"),
+    (READ + 'gaps = "hold"\n', hourly(but={5: ""}), "gaps filled (hold): 1, first at line 7"),
     (READ + 'gaps = "interpolate"\n', hourly(but={5: "2024-01-01 05:00,"}), "missing values filled (interpolate): 1"),
     (READ + "missing = [-9999]\ngaps = \"hold\"\n", hourly(but={5: "2024-01-01 05:00,-9999"}), "filled (hold): 1"),
-    (READ + 'duplicates = "last"\n', hourly() + "2024-01-04 23:00,60\n", "equal times, last kept: 1"),
+    (READ + 'duplicates = "last"\n', hourly() + "2024-01-04 23:00,60\n", "other values, last kept: 1"),
     (READ + 'unsorted = "sort"\n', hourly() + "2023-12-31 23:00,60\n", "rows out of order sorted: 1"),
     (LOCAL + 'clock_changes = "fill"\n', SPRING, "local times that do not exist dropped: 1"),
     (LOCAL + 'clock_changes = "fill"\n', AUTUMN, "stamps of a doubled hour that stand once used for both hours: 1"),

@@ -111,8 +111,13 @@ def test_a_comparison_that_fails_at_once_leaves_no_folder_and_one_that_goes_on_l
         with pytest.raises(RuntimeError, match="it fails"):
             compare()
     assert finished(small) == {"0": 2, "5": 1}, "the first window is simulated again, and was waiting"
-    assert compare() == 0
-    assert not (small / "out.cells").exists(), "what was waiting is in the result"
+
+    def full(file: Path, content: bytes) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", str(file))
+
+    monkeypatch.setattr(room, "replace_file", full)
+    assert compare() == 0, "what is waiting is in the result, and is not written once more"
+    assert not (small / "out.cells").exists()
 
 
 def finished(folder: Path) -> dict[str, int]:

@@ -12,9 +12,11 @@ import pytest
 import greenbatch as gb
 from greenbatch.cli import main
 from greenbatch.cli.compare_sweep import naming_the_flag
-from greenbatch.experiments.reports.sweep_lines import axis_of, with_values
+from greenbatch.experiments.reports.notes import with_values
+from greenbatch.experiments.reports.sweep_lines import axis_of
 from greenbatch.experiments.running.cells import Question
 from greenbatch.experiments.running.sweep import read_setting
+from greenbatch.notes import Note
 
 FILES = ["provenance.json", "report.html", "results.parquet", "table.md", "table.tex"]
 GIVEN = ["--schedulers", "fcfs+easy,f2+green", "--starts", "0,5", "--jobs", "15"]
@@ -117,8 +119,9 @@ def test_data_notes_and_the_record_are_shown_once(small: Path, capsys: pytest.Ca
 
 
 def test_warnings_name_the_values_that_they_are_about() -> None:
-    lines = {"1": ["both", "one"], "2": ["both"], "3": ["both", "three", "one"]}
-    assert with_values("a.b", lines) == ["both", "a.b = 1, 3: one", "a.b = 3: three"]
+    both, one, three = map(Note, ("both", "one", "three"))
+    told = with_values("a.b", {"1": [both, one], "2": [both], "3": [both, three, one]})
+    assert [note.what for note in told] == ["both", "a.b = 1, 3: one", "a.b = 3: three"]
 
 
 def test_json(small: Path, capsys: pytest.CaptureFixture[str]) -> None:

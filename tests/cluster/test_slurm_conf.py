@@ -192,6 +192,8 @@ def notes_of(folder: Path, text: str) -> list[str]:
         ("NodeName=a[1-4]\n", "a1 a2 a3 a4"),
         ("NodeName=a[1-4] State=CLOUD\n", "a1 a2 a3 a4"),
         ("NodeName=a[1-4] State=IDLE\n", "a1 a2 a3 a4"),
+        ("NodeName=a[1-3] State=IDLE+CLOUD\nNodeName=a4 State=IDLE+DRAIN\n", "a1 a2 a3"),
+        ("NodeName=a1\nPartitionName=p Nodes=a1\nPartitionName=none Nodes=(null)\n", "a1"),
         ("NodeName=DEFAULT State=DRAIN\nNodeName=a[1-2]\nNodeName=DEFAULT State=UNKNOWN\nNodeName=a[3-4]\n", "a3 a4"),
         ("NodeName=a[1-4]\nDownNodes=a[1,3] Reason=memory\n", "a2 a4"),
         ("NodeName=a[1-4]\nDownNodes=DEFAULT State=DRAIN\nDownNodes=a1\ndownnodes=a2 State=FAILING\n", "a3 a4"),

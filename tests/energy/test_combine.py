@@ -4,10 +4,10 @@ from datetime import UTC, datetime
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from greenbatch.energy import Series, combine
+from greenbatch.energy import Series, Site, combine
 from greenbatch.errors import InputError
 from greenbatch.notes import Note
 
@@ -49,7 +49,7 @@ def test_trace_start_keeps_dated_series_in_phase():
     ]
 
 
-def test_series_of_two_years_that_share_an_hour_are_refused():
+def test_series_from_the_start_of_a_trace_that_share_an_hour_are_refused():
     """An hour repeated for a year would be a bill of nothing."""
     sun = watts(np.ones(365 * 24), clock="unix", start_s=unix(2023, 1, 1))
     carbon = watts(np.ones(365 * 24 + 1), clock="unix", start_s=unix(2022, 1, 1))
@@ -59,10 +59,11 @@ def test_series_of_two_years_that_share_an_hour_are_refused():
     )
     given = {"signals": {"grid.carbon": carbon}, "unix_start_s": unix(2023, 1, 2), "repeat": True}
     with pytest.raises(InputError, match=line):
-        combine("s", {"solar": sun}, align="calendar", **given)
+        combine("s", {"solar": sun}, align="trace-start", **given)
+    assert combine("s", {"solar": sun}, align="calendar", **given).slots == 1461 * 24
     short = watts(np.ones(12), clock="unix", start_s=unix(2023, 1, 2))
     given["signals"] = {"grid.carbon": short}
-    assert combine("s", {"solar": sun}, align="calendar", **given).slots == 12
+    assert combine("s", {"solar": sun}, align="trace-start", **given).slots == 12
 
 
 def test_calendar_puts_the_series_at_its_date():
@@ -210,3 +211,92 @@ def test_repeat_lets_the_trace_start_outside():
         "s", {"s": watts([1, 2, 3], **JUNE)}, align="calendar", unix_start_s=unix(2024, 6, 2), repeat=True
     )  # fmt: skip
     assert site.renewable_w[site.slot(0)] == 1  # 24 hours later, 24 mod 3 = 0
+
+
+def repeated(series: Series, start_s: float, days: float, **signals: Series) -> tuple[Site, list[Note]]:
+    """A site on the calendar of jobs, and the notes on jobs beyond the dates of its series."""
+    site = combine(
+        "s", {"s": series}, align="calendar", unix_start_s=start_s, repeat=True, signals=signals, until_s=days * DAY_S
+    )  # fmt: skip
+    return site, [note for note in site.notes if note.level == "warning"]
+
+
+def at(site: Site, values: np.ndarray, unix_s: float) -> float:
+    """The value at a Unix time."""
+    return float(values[site.slot(unix_s - site.unix_start_s)])
+
+
+def test_the_series_of_another_year_has_its_own_dates():
+    """Hours of 2023 under jobs of leap years and others, with sun of a typical year beside it."""
+    year = watts(np.arange(365 * 24), clock="unix", start_s=unix(2023, 1, 1))
+    site, notes = repeated(typical_year(), unix(2024, 2, 20), 40.0, price=year)
+    assert [(note.about, note.shares) for note in notes] == [("price", ((1.0, "hours"),))]
+    for date, of_2023 in (
+        ((2024, 2, 28, 5), (2023, 2, 28, 5)), ((2024, 2, 29, 5), (2023, 2, 28, 5)), ((2024, 3, 1), (2023, 3, 1)),
+        ((2024, 12, 31, 23), (2023, 12, 31, 23)), ((2025, 7, 1, 12), (2023, 7, 1, 12)),
+    ):  # fmt: skip
+        hour = (unix(*of_2023) - unix(2023, 1, 1)) / HOUR_S
+        assert at(site, site.signals["price"], unix(*date)) == at(site, site.renewable_w, unix(*date)) == hour
+
+
+def test_the_nearest_year_counts():
+    """Three years of data: the dates of the last are those of later jobs, the first of earlier ones."""
+    days = np.repeat([2021, 2022, 2023], 365)
+    series = watts(days, step_s=DAY_S, clock="unix", start_s=unix(2021, 1, 1))
+    for year, found in ((2018, 2021), (2021, 2021), (2022, 2022), (2023, 2023), (2024, 2023), (2030, 2023)):
+        site, notes = repeated(series, unix(year, 5, 1), 3.0)
+        assert at(site, site.renewable_w, unix(year, 5, 2)) == found
+        assert bool(notes) == (year != found)
+
+
+def test_jobs_beyond_a_short_series_have_whole_weeks_of_it():
+    """A month of hours, jobs from its last day on: one of four days is its own."""
+    month = watts(np.arange(30 * 24), clock="unix", start_s=unix(2026, 6, 1))
+    site, notes = repeated(month, unix(2026, 6, 30), 4.0)
+    assert [note.shares for note in notes] == [((0.75, "hours"),)]
+    assert "covers 2026-06-01 to 2026-07-01: for hours of the jobs beyond it, whole weeks" in notes[0].what
+    assert at(site, site.renewable_w, unix(2026, 6, 30, 23)) == 29 * 24 + 23
+    assert at(site, site.renewable_w, unix(2026, 7, 1, 5)) == 2 * 24 + 5  # Wednesday, as 3 June
+    assert at(site, site.renewable_w, unix(2027, 6, 4, 5)) == 3 * 24 + 5  # the same date of its own year
+    assert site.stated == (site.slot(-29 * DAY_S), site.slot(0) + 24)
+
+
+def test_series_that_cover_the_jobs_are_as_they_are():
+    year = watts(np.arange(365 * 24), clock="unix", start_s=unix(2023, 1, 1))
+    site, notes = repeated(year, unix(2023, 3, 1), 100.0)
+    assert notes == []
+    assert site.renewable_w[slice(*site.stated)].tolist() == year.values.tolist()
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    steps=st.integers(1, 900), step_s=st.sampled_from([3600.0, 5400.0, 86_400.0]),
+    begin=st.integers(0, 400), start=st.integers(0, 400), years=st.integers(1, 3),
+)  # fmt: skip
+def test_another_year_for_file_and_jobs_is_the_same(steps, step_s, begin, start, years):
+    """Four years later every date has the same weekday but five days on: the same values, whatever is repeated."""
+    values = np.arange(steps)
+    four_s = years * 1461 * DAY_S
+    found = []
+    for later_s in (0.0, four_s):
+        series = watts(values, step_s=step_s, clock="unix", start_s=unix(2021, 1, 1) + begin * DAY_S + later_s)
+        site, notes = repeated(series, unix(2021, 1, 1) + start * DAY_S + later_s, 10.0)
+        found.append((site.origin_s, site.renewable_w.tolist(), [note.shares for note in notes]))
+    assert found[0] == found[1]
+
+
+@settings(max_examples=15, deadline=None)
+@given(hours=st.lists(st.floats(0, 500), min_size=24, max_size=240), parts=st.sampled_from([2, 4]))
+def test_prices_held_on_finer_steps_are_the_same(hours, parts):
+    """Hourly prices, or each of them several times: the same in every hour, repeated or not."""
+    start_s = unix(2024, 12, 29)
+    sites = []
+    for step_s, values in ((HOUR_S, hours), (HOUR_S / parts, np.repeat(hours, parts))):
+        price = Series(
+            name="p", quantity="price_per_kwh", currency="JPY", values=np.asarray(values, float), step_s=step_s,
+            clock="unix", start_s=start_s,
+        )  # fmt: skip
+        sites.append(repeated(typical_year(), start_s, 30.0, price=price)[0].signals["price"])
+    coarse, fine = (np.asarray(signal) for signal in sites)
+    assert fine.reshape(-1, parts).mean(axis=1) == pytest.approx(coarse, rel=1e-12)
+    assert (fine.reshape(-1, parts) == coarse[:, None]).all()

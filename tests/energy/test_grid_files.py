@@ -32,7 +32,7 @@ FILES = [
     (PRICE.format("US-CAL-CISO_2023"), {**USD, **NAIVE}, "2022-12-31 08:00", 3600, 8784, 0.11077982, 0.04581851,
      None, ()),
     (PRICE.format("DE-LU_2022"), {**EUR, **BERLIN, "gaps": "hold"}, "2021-12-31 23:00", 3600, 8760, 0.05005, -0.00068,
-     None, (*FILLED, "gaps filled (hold): 1, first at line 5878 (0.3% of the hours)")),
+     None, (*FILLED, "gaps filled (hold): 1, first at line ")),
     (PRICE.format("DE-LU_2023"), {**EUR, **BERLIN}, "2022-12-31 23:00", 3600, 8760, -0.00517, 0.00244,
      (-0.5, 0.52427), FILLED),
     (CARBON.format("US-CAL-CISO_2022"), MAPS, "2022-01-01 00:00", 3600, 8760, 273.77, 300.57, None, ()),

@@ -1,6 +1,7 @@
 """Reading series: clocks, units, gaps, repairs and their notes."""
 
 import gzip
+import tomllib
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -145,7 +146,7 @@ def test_gaps_are_filled_and_counted(tmp_path):
     assert held.values.tolist() == [10, 20, 20, 20, 50, 60, 60, 80]
     assert [*map(str, held.notes)] == [
         "series.csv power: missing values filled (hold): 1, first at line 6 (17% of the hours)",
-        "series.csv power: gaps filled (hold): 1, first at line 3 (29% of the hours)",
+        "series.csv power: gaps filled (hold): 1, first at line 4 (29% of the hours)",
     ]
 
 
@@ -284,3 +285,151 @@ def test_fixed_offsets_reach_as_far_as_the_line_islands():
     for beyond in ("+14:01", "-15", "UTC+99"):
         with pytest.raises(InputError):
             zone(beyond)
+
+
+LMP = "t,node,LMP_TYPE,MW"
+LMP_ROWS = [
+    f"2024-06-01T{hour:02}:00,{node},{part},{10 * hour + 100 * k + 1000 * n}"
+    for n, node in enumerate(("A", "B")) for hour in range(24) for k, part in enumerate(("LMP", "MCC", "MCE"))
+]  # fmt: skip
+PRICE = {"columns": ["MW"], "unit": "USD/MWh", "time_kind": "utc", "time_column": "t"}
+
+
+@pytest.mark.parametrize("order", ["as is", "by part", "shuffled"])
+def test_parts_of_a_price_at_several_nodes(tmp_path, order):
+    """The message names a filter that works: for both columns that tell the series apart."""
+    rows = LMP_ROWS if order == "as is" else sorted(LMP_ROWS, key=lambda row: row.split(",")[2])
+    rows = rows if order != "shuffled" else [rows[(7 * k) % len(rows)] for k in range(len(rows))]
+    path = write(tmp_path, *rows, header=LMP)
+    with pytest.raises(InputError, match="the file has several series") as refused:
+        read_series(path, **PRICE, unsorted="sort", duplicates="first")
+    assert "node: " in refused.value.problem
+    assert 'LMP_TYPE: "LMP", "MCC", "MCE"' in refused.value.problem
+    where = tomllib.loads(refused.value.fix[refused.value.fix.index("where") :])["where"]
+    assert where == {"node": "A", "LMP_TYPE": "LMP"}
+    series = read_series(path, **PRICE, where=where, unsorted="sort")
+    assert series.values == pytest.approx(0.01 * np.arange(24))
+    assert read_series(path, **PRICE, where={"node": "B", "LMP_TYPE": "MCE"}, unsorted="sort").values[1] == 1.21
+
+
+def test_rows_that_occur_twice_and_values_stated_again(tmp_path):
+    """Part of a day downloaded twice, as it was and corrected: the choice among equal times counts, and is told."""
+    for more, what, level in (
+        (0, "rows that occur twice dropped", "repair"), (1, "equal times with other values, last kept", "warning")
+    ):  # fmt: skip
+        rows = [f"2024-06-01T0{k}:00,{k}" for k in range(9)] + [f"2024-06-01T0{k}:00,{k + more}" for k in range(5)]
+        path = write(tmp_path, *rows, header="t,MW")
+        with pytest.raises(InputError, match="before the one above"):
+            read_series(path, **PRICE)
+        with pytest.raises(InputError, match=r"occurs twice \(remove one, or set duplicates = "):
+            read_series(path, **PRICE, unsorted="sort")
+        series = read_series(path, **PRICE, unsorted="sort", duplicates="last")
+        assert series.values * 1e3 == pytest.approx([k + more * (k < 5) for k in range(9)])
+        assert [(note.what.partition(": ")[2], note.count, note.level) for note in series.notes][1:] == [
+            (what, 5, level)
+        ]
+
+
+def test_dates_with_the_hour_in_another_column(tmp_path):
+    rows = [f"2024-03-0{1 + k // 24},{k % 24 + 1},{k}" for k in range(72)]
+    path = write(tmp_path, *rows, header="day,he,MW")
+    with pytest.raises(
+        InputError, match=r"the date occurs twice \(if another column has the hour, name both: time_col"
+    ):
+        read_series(path, **{**PRICE, "time_column": "day"})
+    both = {**PRICE, "time_column": None, "time_columns": ["day", "he"], "time_format": "%Y-%m-%d %H", "label": "end"}
+    series = read_series(path, **both)
+    assert (series.start_s, series.values.size) == (unix("2024-03-01"), 72)
+    with pytest.raises(InputError, match="time_columns: is given beside time_column"):
+        read_series(path, **{**both, "time_column": "day"})
+
+
+@pytest.mark.parametrize("flag", ["Repeated", None])
+@pytest.mark.parametrize("second", ["02", "02X"])
+def test_hours_ending_over_both_clock_changes(tmp_path, flag, second):
+    """The hour that ends at 02:00 begins at 01:00, which occurs twice in autumn; in spring no hour ends at 03:00."""
+    named = {"America/Chicago": ("2024-11-03", "2024-03-10")}
+    read = {**PRICE, "time_column": None, "time_columns": ["day", "he"], "time_format": "%Y-%m-%d %H", "label": "end"}
+    read |= {"time_kind": "local", "time_zone": "America/Chicago", "repeated_column": flag}
+    autumn, spring = named["America/Chicago"]
+    hours = [("01", "N"), ("02", "N"), (second, "Y"), *((f"{h:02}", "N") for h in range(3, 25))]
+    path = write(tmp_path, *(f"{autumn},{h},{k},{y}" for k, (h, y) in enumerate(hours)), header="day,he,MW,Repeated")
+    series = read_series(path, **read)
+    assert (series.start_s, series.step_s) == (unix("2024-11-03 05:00"), 3600)
+    assert series.values * 1e3 == pytest.approx(np.arange(25))
+    hours = [h for h in range(1, 25) if h != 3]
+    path = write(tmp_path, *(f"{spring},{h:02},{k},N" for k, h in enumerate(hours)), header="day,he,MW,Repeated")
+    series = read_series(path, **read)
+    assert series.start_s == unix("2024-03-10 06:00")
+    assert series.values * 1e3 == pytest.approx(np.arange(23))
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"), [("1.065,50", 1065.5), ("-0,5", -0.5), ("12", 12.0), ("1.000.000", 1e6), ("60.50", None)]
+)
+def test_a_decimal_comma(tmp_path, cell, value):
+    path = write(tmp_path, f"0;{cell}", "60;1,5", header="time;power")
+    read_it = {"time_kind": "elapsed", "delimiter": ";", "decimal": ",", "unit": "degC" if value == -0.5 else "W"}
+    if value is None:
+        with pytest.raises(InputError, match=r"'60.50' is not a number \(correct or empty the cell, or leave decimal"):
+            read(path, **read_it)
+    else:
+        assert read(path, **read_it).values.tolist() == [value, 1.5]
+
+
+def test_commas_that_can_only_group_thousands(tmp_path):
+    path = write(tmp_path, '0,"1,065.50"', "60,2.5")
+    assert read(path, time_kind="elapsed").values.tolist() == [1065.5, 2.5]
+    with pytest.raises(InputError, match="'1,065' is not a number"):
+        read(write(tmp_path, '0,"1,065"', "60,2.5"), time_kind="elapsed")
+
+
+def test_a_label_of_the_values_tells_no_series_apart(tmp_path):
+    """A block of high values, one of which was stated as moderate first: a correction."""
+    rows = [f"2024-06-01T{h:02}:00,{10 * h},{'high' if 12 <= h < 20 else 'moderate'}" for h in range(24)]
+    path = write(tmp_path, *rows[:15], "2024-06-01T14:00,115,moderate", *rows[15:], header="t,MW,index")
+    for which, value in (("first", 140), ("last", 115)):
+        assert read_series(path, **PRICE, duplicates=which).values[14] * 1e3 == pytest.approx(value)
+
+
+@pytest.mark.parametrize("rows", ["left out", "blank"])
+@pytest.mark.parametrize("gaps", ["interpolate", "hold"])
+@pytest.mark.parametrize("utc_offset_h", [-8, 0, 9])
+def test_a_missing_leap_day_is_the_day_before(tmp_path, gaps, utc_offset_h, rows):
+    """Not a day without sun: the values at both ends of the gap are those of midnight."""
+    stamps = [datetime(2024, 2, 27, tzinfo=UTC) + timedelta(hours=h) for h in range(96)]
+    leap = [at for at in stamps if (at.month, at.day) == (2, 29)]
+    kept = [at for at in stamps if rows == "blank" or at not in leap]
+    sun = {at: "" if at in leap else at.day * max(0, 6 - abs(at.hour - 12)) for at in stamps}
+    path = write(tmp_path, *(f"{at:%Y-%m-%d %H:%M},{sun[at]}" for at in kept))
+    local = {"time_kind": "local", "time_zone": f"{utc_offset_h:+03}:00"}
+    with pytest.raises(InputError, match=r"a gap of 90000 s after|the value is missing"):
+        read(path, **local)
+    series = read(path, **local, gaps=gaps)
+    assert series.values[48:72].tolist() == series.values[24:48].tolist()
+    assert series.values.size == 96
+    (note,) = series.notes
+    assert note.what.endswith("29 February, which is missing, as 28 February")
+    assert note.share == pytest.approx(24 / 95)
+
+
+def test_other_days_are_no_leap_days(tmp_path):
+    rows = (f"{at:%Y-%m-%d %H:%M},{at.hour}" for k in (0, 2) for h in range(24)
+            for at in [datetime(2023, 2, 27 + k % 2) + timedelta(days=k, hours=h)])  # fmt: skip
+    series = read(write(tmp_path, *rows), time_kind="utc", gaps="hold")
+    assert series.values[24:48].tolist() == [23] * 24
+
+
+@pytest.mark.parametrize("quantity", ["EUR/MWh", "g/kWh", "degC"])
+def test_coarser_steps_of_a_part_are_held(tmp_path, quantity):
+    """Three hours, then quarters: no gaps, and no ramps where gaps are interpolated. One missing hour is a gap."""
+    rows = [f"{3600 * k},{10 * k}" for k in range(3)] + [f"{3 * 3600 + 900 * k},{k}" for k in range(40)]
+    path = write(tmp_path, *rows)
+    for more in ({}, {"gaps": "interpolate"}):
+        series = read(path, time_kind="elapsed", unit=quantity, **more)
+        scale = 1e-3 if quantity == "EUR/MWh" else 1
+        assert series.values[:14] == pytest.approx(np.array([0] * 4 + [10] * 4 + [20] * 4 + [0, 1]) * scale)
+        assert [(note.count, note.level) for note in series.notes] == [(3, "fact")]
+    path = write(tmp_path, *rows[:20], *rows[24:])
+    with pytest.raises(InputError, match="a gap of 4500 s"):
+        read(path, time_kind="elapsed", unit=quantity)

@@ -10,6 +10,7 @@ import pytest
 
 from greenbatch.energy import combine, cubic_turbine, power, read_series, read_weather, weather_turbine
 from greenbatch.errors import InputError
+from greenbatch.notes import Note
 
 IRRADIANCE = ["ghi_w_m2", "dni_w_m2", "dhi_w_m2"]
 ALL = [*IRRADIANCE, "temperature_c", "pressure_pa", "wind_m_s"]
@@ -138,7 +139,9 @@ def test_open_meteo(greenbatch_data, zone, offset_h):
 
 def test_files_that_are_plain_series_say_how_to_read_them(greenbatch_data):
     for file in ("gasmarl_irradianceS.csv.gz", "gasmarl_windspeedS.csv.gz", "vessim_solar_10cities_5min.csv.gz"):
-        with pytest.raises(InputError, match=r"line 1: is not a weather file .*read its columns as a series"):
+        with pytest.raises(
+            InputError, match=r"line 1: is not a weather file .*or read a column of it with kind = \"pv\""
+        ):
             read_weather(greenbatch_data(f"weather/{file}"))
 
 
@@ -189,7 +192,7 @@ def test_leap_days_of_typical_years_are_left_out_and_counted(tmp_path):
     ghi = weather["ghi_w_m2"]
     assert ghi.values.tolist() == [28.0] * 24 + [1.0] * 24
     assert ghi.start_s == (31 + 27) * 86_400
-    assert "rows of 29 February left out: 24 (0.3% of the hours)" in map(str, weather.notes)
+    assert Note("rows of 29 February left out", 24, shares=((24 / 72, "hours"),)) in weather.notes
 
 
 def test_quarter_hours_count_their_minutes(tmp_path):
@@ -337,3 +340,72 @@ def test_five_minute_shares_and_hourly_wind_make_one_site(greenbatch_data):
     assert np.array_equal(site.sources_w["solar"], solar_w.values)
     assert np.ptp(site.sources_w["wind"].reshape(-1, 12), axis=1).max() == 0
     assert sum("cut off" in str(note) for note in site.notes) == 1
+
+
+PVGIS = """\
+Latitude (decimal degrees): 45.000
+Longitude (decimal degrees): 8.000
+Elevation (m): 250.0
+Irradiance Time Offset (h): 0.1761
+month,year
+1,2014
+2,2008
+
+time(UTC),T2m,RH,G(h),Gb(n),Gd(h),IR(h),WS10m,WD10m,SP
+{rows}
+
+T2m: 2-m air temperature (degree Celsius)
+
+PVGIS (c) European Communities, 2001-2022
+"""
+
+
+def pvgis():
+    days = ((2014, 1, 30), (2014, 1, 31), (2008, 2, 1))
+    rows = (f"{y}{m:02}{d:02}:{h:02}00,5.0,70.0,{1000 + d},0.0,{h},300.0,3.5,180.0,98000.0" for y, m, d in days
+            for h in range(24))  # fmt: skip
+    return PVGIS.format(rows="\n".join(rows))
+
+
+def test_pvgis(tmp_path):
+    (tmp_path / "tmy.csv").write_text(pvgis())
+    weather = read_weather(tmp_path / "tmy.csv")
+    assert (weather.layout, weather.latitude_deg, weather.longitude_deg, weather.elevation_m) == ("PVGIS", 45, 8, 250)
+    assert list(weather.series) == ["temperature_c", "pressure_pa", "ghi_w_m2", "dni_w_m2", "dhi_w_m2", "wind_m_s_10m"]
+    ghi = weather["ghi_w_m2"]
+    assert (ghi.clock, ghi.start_s, ghi.utc_offset_s) == ("typical-year", 29 * 86_400, 0)
+    assert ghi.values[[0, 24, 48]].tolist() == [1030, 1031, 1001]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (pvgis().replace("20140130:0500", "2014013005"), r"line 15: time\(UTC\): '2014013005' is not a stamp"),
+        (pvgis().replace("45.000", "north"), "line 1: latitude_deg: 'north' is not a number"),
+        (pvgis().replace("time(UTC)", "time"), "is a file of PVGIS, but no typical year .*as CSV or EPW"),
+        ('{"inputs": {}, "outputs": {}}', "is JSON of PVGIS .*as CSV or EPW"),
+        ("a;b\n1;2\n", r"download it as EPW; also read: TMY3, .*JSON\)$"),
+        ("when,ghi\n2024-01-01,5\n", 'or read a column of it with kind = "pv"'),
+    ],
+)
+def test_words_for_files_that_are_not_read(tmp_path, content, message):
+    (tmp_path / "w.csv").write_text(content)
+    with pytest.raises(InputError, match=message) as refused:
+        read_weather(tmp_path / "w.csv")
+    assert "as a series" not in str(refused.value)
+
+
+def test_weather_out_of_order_and_twice_can_be_repaired(tmp_path):
+    """What the message says is a key of the reader."""
+    path = tmp_path / "w.epw"
+    rows = [epw_row(2023, 5, 1, h + 1, ghi=str(h)) for h in range(24)]
+    path.write_text(epw(*rows[:5], rows[6], rows[5], *rows[6:]))
+    with pytest.raises(InputError, match=r'set unsorted = "sort"'):
+        read_weather(path)
+    with pytest.raises(InputError, match=r'set duplicates = "first" or "last"'):
+        read_weather(path, unsorted="sort")
+    assert read_weather(path, unsorted="sort", duplicates="first")["ghi_w_m2"].values.tolist() == list(range(24))
+    path.write_text(epw(*rows[:5], epw_row(2023, 5, 1, 6, ghi="7777"), *rows[6:]))
+    with pytest.raises(InputError, match="declare the code under missing"):
+        read_weather(path)
+    assert read_weather(path, missing=[7777], gaps="interpolate")["ghi_w_m2"].values.tolist() == list(range(24))

@@ -20,6 +20,8 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.schedulers import scheduler
 
+pytestmark = pytest.mark.compiled  # months of hours
+
 Floats = NDArray[np.float64]
 HOUR_S, J_PER_KWH = 3600.0, 3.6e6
 LOAD_W = 3000.0

@@ -23,6 +23,8 @@ from greenbatch.engine.simulate import simulate
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
+pytestmark = pytest.mark.compiled  # a second implementation counts every instant of large runs
+
 REL = 1e-9
 
 
@@ -87,7 +89,7 @@ def adds_up(outcome: Outcome, use: EnergyUse) -> None:
     assert books(outcome).load_j == pytest.approx(whole_j, rel=REL, abs=1e-9)
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(runs())
 def test_energy_by_node_and_job_is_that_of_every_instant_and_adds_up(run: Run) -> None:
     outcome = run()
@@ -151,7 +153,7 @@ def recounted_without_jobs(outcome: Outcome, number: int, group: NodeGroup) -> f
     return energy_j
 
 
-@settings(max_examples=35, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(switched_runs())
 def test_energy_of_nodes_that_boot_on_demand_adds_up(run: Run) -> None:
     """Boots, shutdowns and idle time of every node are those that follow from when jobs ran on it."""

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from by_files import outcome, scenario
 
 import greenbatch as gb
+from by_files import outcome, scenario
 
 NODES = """
 [cluster]

@@ -15,6 +15,8 @@ from greenbatch.engine.simulate import simulate
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
+pytestmark = pytest.mark.compiled  # thousands of start times
+
 
 def test_where_waiting_costs_nothing_the_cheapest_start_is_still_found_within_the_horizon() -> None:
     """The supply repeats every 24 min: without a price of waiting, rounding alone would tell a day from the next."""

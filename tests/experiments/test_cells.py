@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import greenbatch as gb
 from by_files import scenario
 from greenbatch.experiments.running.compare import compare
+from greenbatch.experiments.running.sweep import setting, sweep
 
 pytestmark = pytest.mark.plain
 
@@ -36,17 +38,23 @@ def kinds(comparison: gb.Comparison) -> dict[str, set[str]]:
     return {by: {*frame.filter(by=by)["part"]} for by in frame["by"].unique()}
 
 
-def test_a_sweep_over_machines_counts_the_nodes_of_each(tmp_path: Path) -> None:
+def test_a_sweep_counts_the_nodes_of_each_machine_and_the_accounts_of_each_workload(tmp_path: Path) -> None:
+    """The machines share their jobs, and the workloads their machine."""
+    made = {}
     for name in ("thin", "fat"):
         groups = "".join(
             f'[[groups]]\nname = "{name}{k}"\ncount = 1\nprocessors = 2\nstatic_power_w = 1\n' for k in (1, 2)
-        )  # fmt: skip
+        )
         (tmp_path / f"{name}.toml").write_text(groups)
-    scenario(tmp_path, JOBS.format(later=20), NODES.format("thin"))
-    files = [str(tmp_path / f"{name}.toml") for name in ("thin", "fat")]
-    swept = gb.compare(tmp_path / "scenario.toml", sweep={"cluster.file": files}, workers=1)
-    for name, each in zip(("thin", "fat"), swept.comparisons.values(), strict=True):
-        assert {part for part in kinds(each)["node group"] if part[-1].isdigit()} == {f"{name}1", f"{name}2"}
+        made[name] = scenario(tmp_path, JOBS.format(later=20).replace(" a", f" {name}"), NODES.format(name))
+    thin, fat = made.values()
+    cases = {"0": thin, "1": replace(thin, cluster=fat.cluster), "2": replace(fat, cluster=thin.cluster)}
+    swept = sweep(setting("site.base_load_w", [0, 1, 2]), cases, ["fcfs"], [0], 3, "fcfs", workers=1)
+    for text, machine, account in (("0", "thin", "thin"), ("1", "fat", "thin"), ("2", "thin", "fat")):
+        found = kinds(swept.comparisons[text])
+        assert {part for part in found["node group"] if part[-1].isdigit()} == {f"{machine}1", f"{machine}2"}
+        assert {"b", account} <= found["account"]
+        assert ({"thin", "fat"} - {account}).isdisjoint(found["account"])
 
 
 @pytest.mark.parametrize(("jobs", "by"), [(3, {"account", "month"}), (2, {"account"})])

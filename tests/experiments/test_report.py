@@ -152,7 +152,7 @@ def test_words_follow_the_numbers() -> None:
         ),
         (4.1, "; its jobs wait 4.10 h on average, about as long as fcfs+easy's. fcfs+easy has the shortest"),
         (3.0, "; its jobs wait 3.00 h on average, 25% less than fcfs+easy's, the shortest mean wait."),
-        (4.0001, "; its jobs wait 4.00 h on average, about as long as fcfs+easy's, about the shortest mean wait."),
+        (4.0001, "; its jobs wait 4.00 h on average, about as long as fcfs+easy's, the shortest mean wait."),
     ],
 )
 def test_the_summary_names_what_a_low_slowdown_costs(wait_h: float, told: str) -> None:

@@ -14,7 +14,7 @@ from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
 from greenbatch.experiments.reports.answer import key_figures, objective_of, trade_sentence
 from greenbatch.experiments.reports.cautions import cautions
 from greenbatch.experiments.reports.findings import headlines, summary_lines
-from greenbatch.experiments.reports.notes import left_out_words
+from greenbatch.experiments.reports.notes import left_out_words, why_left_out
 from greenbatch.experiments.reports.tables import comparison_table, difference_table, idle_words
 from greenbatch.experiments.reports.whatif import plain_words
 from greenbatch.experiments.running.frames import tidy
@@ -83,6 +83,7 @@ def test_columns_that_are_the_same_for_all_are_one_line() -> None:
     assert [header for header, _, _ in difference_table(frame, "fcfs+easy").columns] == [
         "Carbon over the horizon", "Mean wait",
     ]  # fmt: skip
+    assert len(comparison_table(of({})).columns) > 3, "if all are, all are shown"
     alone = comparison_table(frame.filter(polars.col("scheduler") == "a"))
     assert "Renewable utilization" in [header for header, _, _ in alone.columns], "nothing to compare with"
 
@@ -108,17 +109,17 @@ def test_left_out_work_stands_in_the_headline(share: float) -> None:
     lead, *rest = plain_words(replace(answer, scenario=replace(answer.scenario, workload=jobs)))
     kept = len(jobs)
     assert lead.startswith(
-        f"Of the {kept + 5_660:,} jobs of the file, {kept:,} are simulated. Left out are "
-        f"{5_660 / (kept + 5_660):.0%} of the jobs and {share:.0%} of the processor-hours: 5,660 (job that fits on no "
-        "nodes of the cluster (memory)). Under fcfs+easy"
+        f"Only {kept:,} of the {kept + 5_660:,} jobs of the file are simulated: {5_660 / (kept + 5_660):.0%} of the "
+        f"jobs and {share:.0%} of the processor-hours are left out. Under fcfs+easy"
     )
-    assert "jobs of the file" not in " ".join(rest), "said once"
+    assert f"Left out of the {kept + 5_660:,} jobs of the file: 5,660 (job that fits on no nodes" in " ".join(rest)
 
 
 def test_little_that_is_left_out_is_no_headline() -> None:
     jobs = replace(some_jobs(0), notes=(Note("job that never started dropped", 1, about="jobs"),))
-    assert left_out_words(jobs, least=0.05) == ""
-    assert left_out_words(jobs).startswith("Of the 151 jobs of the file, 150 are simulated. Left out are 0.7% of the")
+    assert left_out_words(jobs) == ""
+    assert why_left_out(jobs) == "Left out of the 151 jobs of the file: 1 (job that never started)."
+    assert why_left_out(some_jobs(0)) == ""
 
 
 def test_idle_power_is_included_only_where_it_is_known() -> None:

@@ -169,12 +169,25 @@ def test_a_second_currency_is_converted_at_a_stated_rate(folder):
 
 
 def test_series_that_are_used_again_are_named_with_dates(folder):
-    """The carbon ends a day and a half before the sun, and before the jobs."""
+    """The carbon ends a day and a half before the sun; the jobs begin a week later."""
     keys = "[site.grid.carbon]\n" + READ.format(file="p.csv", column="g", unit="g/kWh")
     late = {"workload.unix_start_s": float(JANUARY_1 + 7 * 86_400)}
-    notes = scenario(keys, SUN.format(align="calendar").replace("[[", "repeat = true\n[[", 1), **late).site.notes
-    assert "grid.carbon ends 2024-01-01T12:00; later, all series are used again from 2024-01-01 on" in notes
-    assert any("1.5 d at the end cut off, not covered by all sources: grid.carbon ends" in note for note in notes)
+    site = scenario(keys, SUN.format(align="calendar").replace("[[", "repeat = true\n[[", 1), **late).site
+    again = "for hours of the jobs beyond it,"
+    assert [str(note) for note in site.notes if again in note.what] == [
+        f"solar (sun.csv) covers 2024-01-01 to 2024-01-03: {again} whole days of it are used again (100% of the hours)",
+        f"grid.carbon (p.csv) covers 2024-01-01 to 2024-01-01T12:00: {again} it is used again (100% of the hours)",
+    ]
+    assert not any("cut off" in note.what for note in site.notes)
+    notes = scenario(keys, SUN.format(align="trace-start").replace("[[", "repeat = true\n[[", 1)).site.notes
+    cut = next(
+        note for note in notes if "1.5 d at the end cut off, not covered by all sources: grid.carbon" in note.what
+    )
+    assert (cut.level, cut.shares) == ("warning", ((0.75, "hours"),))
+    assert any(
+        "carbon ends 2024-01-01T12:00; later, all series are used again from 2024-01-01 on" in str(note)
+        for note in notes
+    )
 
 
 def test_the_resolved_scenario_builds_the_same_grid(folder):
@@ -222,9 +235,10 @@ format = "electricity-maps"
 """
     year = {"workload.unix_start_s": 1672531200.0, "site.days": 365, "site.align": "calendar"}
     site = scenario(keys, **year).site
-    assert (site.slots, site.origin_s, site.grid.months) == (8759, 0, 12)
-    assert site.grid.import_price[:2] == pytest.approx([-0.00107, -0.00147])  # 01:00 and 02:00 in Berlin
-    assert site.grid.carbon_g_per_kwh[:2] == pytest.approx([185.8, 185.7])
+    first, end = site.stated
+    assert (end - first, site.slot(0), site.slots) == (8759, first, 1461 * 24)
+    assert site.grid.import_price[first : first + 2] == pytest.approx([-0.00107, -0.00147])  # 01:00 and 02:00 in Berlin
+    assert site.grid.carbon_g_per_kwh[first : first + 2] == pytest.approx([185.8, 185.7])
     assert site.grid.import_price.min() == pytest.approx(-0.5)
 
 

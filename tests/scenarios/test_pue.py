@@ -63,7 +63,7 @@ def test_a_constant_pue_and_a_base_load(folder: Path) -> None:
     assert found.site is not None
     assert (found.site.pue, found.site.base_load_w) == (1.25, 500.0)
     assert found.site.available_w.tolist() == [400.0, 1200.0, 2000.0]
-    assert "energies are the facility's: PUE 1.25 x cluster + 0.5 kW base load" in found.notes
+    assert "energies are the facility's: PUE 1.25 x cluster + 0.5 kW base load" in map(str, found.notes)
     assert "PUE" in repr(found.site)
 
 
@@ -72,7 +72,7 @@ def test_without_the_keys_nothing_is_stated(folder: Path) -> None:
     assert found.site is not None
     assert not found.site.has_overhead
     assert not {"pue", "base_load_w"} & set(found.resolved["site"])
-    assert not any("PUE" in note for note in found.notes)
+    assert not any("PUE" in str(note) for note in found.notes)
 
 
 def test_a_pue_by_the_temperature_in_a_table(folder: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_pue_by_the_temperature_in_a_table(folder: Path) -> None:
     assert list(found.site.pue) == pytest.approx([1.1, 1.3, 1.5])  # type: ignore[arg-type]
     assert found.site.signals["temperature_c"].tolist() == pytest.approx([5, 20, 35])
     told = "energies are the facility's: PUE 1.1 to 1.5 by temperature (5.0 to 35.0 degC) x cluster + 0 kW base load"
-    assert told in found.notes
+    assert told in map(str, found.notes)
 
 
 def test_a_pue_by_the_temperature_in_a_weather_file(folder: Path) -> None:

@@ -91,7 +91,7 @@ def test_draws_of_the_scenario_that_a_model_was_trained_on_are_no_windows_of_it(
     """Only the first draw has the jobs that training windows are taken from."""
     scenario = load_scenario("rare/10", overrides=SHORT)
     made = compare(scenario, ("qos+none", "rare-plus@10"), (0, 7), 0, "qos+none", workers=1)
-    assert not any("in-sample" in line for line in made.warnings)
+    assert not any("in-sample" in str(note) for note in made.warnings)
     record = load_model(shipped_models()["rare-plus/10"]).record
     assert record.profile is not None
     seen = {"seen_jobs": [[0, record.profile.jobs // 2 - 1]]}

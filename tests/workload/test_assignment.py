@@ -73,6 +73,7 @@ def test_list_is_read_by_job_line(tmp_path, trace, end):
         ("10\n\n30", 2, "'' is not a power"),
         ("10\n20\n-3", 3, "'-3' is not a power"),
         ("10\nnan\n30", 2, "'nan' is not a power"),
+        ("10\n65535\n30", 2, "'65535' is not a power (write one number from 0 to 20000 [W] per line)"),
         ("10\ninf\n30", 2, "'inf' is not a power"),
         ("10,20,30", 1, "'10,20,30' is not a power"),
         ("", None, "is empty"),

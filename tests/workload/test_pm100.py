@@ -131,6 +131,8 @@ def test_a_sensor_that_fails_is_left_out_of_the_mean(read):
     assert (left_out.level, dict(map(reversed, left_out.shares))["jobs"]) == ("warning", 3 / 200)
     with pytest.raises(InputError, match="line 1: node_power_consumption: job with power samples beyond all"):
         read(frame, strict=True)
+    believed = read(frame, strict=True, most_node_w=70_000)
+    assert by_row(believed, "power_w")[:3].tolist() == pytest.approx([67_135 / 3, 84_500 / 5, 65_535])
     clear = read(JOBS, strict=True)
     assert not any("plausible" in what for what in told(clear))
 

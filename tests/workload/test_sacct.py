@@ -303,7 +303,8 @@ def test_without_a_time_zone_no_real_time_is_claimed(dump):
 @pytest.mark.parametrize(
     ("submit", "start"),
     [("1767596400", "1767596460"), ("2026-01-05T07:00:00Z", "2026-01-05T08:01:00+01:00"),
-     ("2026-01-05T02:00:00-0500", "2026-01-05T07:01:00+0000")],
+     ("2026-01-05T02:00:00-0500", "2026-01-05T07:01:00+0000"),
+     ("2026-01-05 08:00:00 +0100", "2026-01-05 07:01:00.000Z")],
 )  # fmt: skip
 def test_stamps_that_carry_their_own_zone(dump, submit, start):
     w = dump(table(f"1|{submit}|{start}|60|2", fields="JobID|Submit|Start|ElapsedRaw|NCPUS"))
@@ -507,6 +508,7 @@ MALFORMED = {
     "empty": ("", None, "is empty"),
     "blank lines": ("\n\n", None, "has no lines"),
     "no header": (GOOD, 1, "header: there is no header line"),
+    "no header, Unix seconds": ("7_1|1767596400|1767596400|60|4", 1, "header: there is no header line"),
     "not parsable": ("       JobID    JobName\n------------ ----------\n1 a\n", 1, "has columns of fixed width"),
     "other delimiter": (FIELDS.replace("|", ","), 1, "has no jobs"),
     "no Submit": (table("1|2", fields="JobID|Start"), 1, "Submit: field is missing"),

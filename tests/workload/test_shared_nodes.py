@@ -76,8 +76,18 @@ def test_a_few_contradictions_are_noise():
     start_s, run_s = np.arange(n) * 1.0, 1000.0 - 2 * np.arange(n)
     energy_j = run_s * 800
     energy_j[20] *= 1.3
-    assert are_of_nodes([["a"]] * n, start_s, run_s, energy_j)
-    assert not are_of_nodes([["a"]] * n, start_s, run_s, energy_j * np.linspace(1, 4, n))
+    columns = [["a"]] * n, start_s, run_s, np.ones(n)
+    assert are_of_nodes(*columns, energy_j, np.full(n, 0.1))
+    assert not are_of_nodes(*columns, energy_j * np.linspace(1, 4, n), np.full(n, 0.1))
+
+
+@pytest.mark.parametrize(("joules", "kwh"), [(2_880_000, 0.8), (360_000, 0.8)])
+def test_equal_jobs_on_a_full_node(tmp_path, joules, kwh):
+    """Eight jobs of 16 processors: 800 W of the node on each, or 100 W of each; a node of 128 draws more than 100 W."""
+    rows = [f"{k}|COMPLETED|900|1000|3600|16|n1|{joules}" for k in range(8)]
+    (tmp_path / "sacct.txt").write_text("\n".join([HEADER, *rows]) + "\n")
+    w = read_sacct(tmp_path / "sacct.txt")
+    assert w.power_w @ w.run_time_s / 3.6e6 == pytest.approx(kwh)
 
 
 def test_jobs_that_may_have_shared_nodes_are_named_where_no_list_tells(tmp_path):

@@ -241,7 +241,7 @@ def print_comparison(
     from greenbatch.experiments.reports.breakdown import gains_table
     from greenbatch.experiments.reports.columns import terminal_columns
     from greenbatch.experiments.reports.findings import headlines
-    from greenbatch.experiments.reports.notes import HEADLINE, left_out_words, notes_of
+    from greenbatch.experiments.reports.notes import left_out_words, notes_of
     from greenbatch.experiments.reports.outages import outage_table
     from greenbatch.experiments.reports.outputs import REPORT
     from greenbatch.experiments.reports.tables import comparison_table, idle_words, record_table
@@ -262,7 +262,7 @@ def print_comparison(
     for table in (main, *own):
         if table is not None:
             Console().print(TerminalTable(table))
-    missing = "" if in_words else left_out_words(comparison.scenario.workload, least=HEADLINE)
+    missing = "" if in_words else left_out_words(comparison.scenario.workload)
     found = headlines(*marked(frame, baseline, comparison.marks), comparison.currency, idle=idle)
     for line in (*filter(None, [missing]), *found, *in_words):
         say(line)

@@ -130,12 +130,12 @@ def print_sweep(
     made: Sweep, partial: Sequence[str] = (), *, json: bool = False, unit_cost: float | None = None
 ) -> None:  # fmt: skip
     """Print notes, a table per figure, the payback, the findings and the answer; or one JSON object."""
-    from greenbatch.experiments.reports.notes import HEADLINE, left_out_words, notes_of_sweep
+    from greenbatch.experiments.reports.notes import notes_of_sweep
     from greenbatch.experiments.reports.outputs import REPORT
     from greenbatch.experiments.reports.payback import payback_tables
     from greenbatch.experiments.reports.sweep_lines import fixed_lines, sweep_findings
     from greenbatch.experiments.reports.sweep_screen import sweep_words
-    from greenbatch.experiments.reports.sweeps import sweep_columns, sweep_summary, sweep_table
+    from greenbatch.experiments.reports.sweeps import shown_columns, sweep_summary, sweep_table
 
     if json:
         print(encoder.dumps(sweep_summary(made, unit_cost), indent=2, allow_nan=False))
@@ -147,10 +147,9 @@ def print_sweep(
     say_notes(notes_of_sweep(made), REPORT)
     for line in fixed_lines(made):
         say(f"note: {line}")
-    for column in sweep_columns(made)[:5]:
+    for column in shown_columns(made)[:5]:
         Console().print(TerminalTable(sweep_table(made, column, partial=partial)))
     for table in payback_tables(made, unit_cost):
         Console().print(TerminalTable(table))
-    missing = left_out_words(made.first.scenario.workload, least=HEADLINE)
-    for line in (*filter(None, [missing]), *sweep_findings(made), *sweep_words(made, unit_cost)):
+    for line in (*sweep_findings(made), *sweep_words(made, unit_cost)):
         say(line)

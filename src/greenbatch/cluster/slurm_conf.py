@@ -185,7 +185,7 @@ def _node_sets(
 def _known(entry: Entry, key: str, known: Mapping[str, _Nodes], sets: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """The nodes that a key lists, with ALL and node sets resolved."""
     found: list[str] = []
-    if not entry.values[key].strip():
+    if entry.values[key].strip().lower() in ("", "(null)"):
         return ()
     for name in _listed(entry, key):
         if name.upper() == "ALL":
@@ -218,8 +218,8 @@ def _states(
 
 
 def _is_out(state: str) -> bool:
-    """Whether no job starts on a node of a state."""
-    return state.startswith((*_OUT_OF_SERVICE, "future"))
+    """Whether no job starts on a node of a state, which may have flags as in ``idle+drain``."""
+    return any(part.startswith((*_OUT_OF_SERVICE, "future")) for part in state.split("+"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ MISSING = frozenset({"", "nan", "na", "n/a", "null", "none", "-"})
 DECIMALS = (".", ",")
 _COMMA = re.compile(r"[+-]?(\d{1,3}(\.\d{3})+|\d+)(,\d+)?")
 """A number with a decimal comma; points may group thousands."""
+_GROUPED = re.compile(r"[+-]?\d{1,3}(,\d{3})+\.\d+")
+"""A number whose commas can only group thousands."""
 _DELIMITERS = (";", "\t", "|", ",")
 
 
@@ -152,7 +154,7 @@ def numbers(table: Columns, column: str, markers: Sequence[float] = (), *, decim
         table: cells of the file.
         column: the column.
         markers: numbers that mean "no value".
-        decimal: the decimal mark, one of ``DECIMALS``; with the comma, points may group thousands: ``1.065,50``.
+        decimal: the decimal mark, one of ``DECIMALS``; the other may group thousands, ``1.065,50`` or ``1,065.50``.
 
     Raises:
         InputError: a cell is not a number, or infinite.
@@ -169,7 +171,7 @@ def numbers(table: Columns, column: str, markers: Sequence[float] = (), *, decim
             if decimal == ",":
                 values[row] = float(cell.replace(".", "").replace(",", ".") if with_comma else "no number")
             else:
-                values[row] = float(cell)
+                values[row] = float(cell.replace(",", "") if _GROUPED.fullmatch(cell) else cell)
         except ValueError:
             fix = "correct or empty the cell"
             if decimal == ",":

@@ -92,8 +92,8 @@ def laid_out(
     begins_s = series.start_s + rows * step_s
     of_jobs = (begins_s + step_s > jobs_s[0]) & (begins_s < max(jobs_s[1], jobs_s[0] + step_s))
     words = {
-        OTHER_YEAR: "for hours of the jobs beyond it, the same dates of its own years count",
-        WEEKS: f"for hours of the jobs beyond it, {_again(series)} of it are used again",
+        OTHER_YEAR: "for hours of the jobs beyond it, the same dates of its years are used",
+        WEEKS: f"for hours of the jobs beyond it, {_again(series)} used again",
     }
     notes = []
     for which, told in words.items():
@@ -105,7 +105,9 @@ def laid_out(
 
 
 def _again(series: Series) -> str:
-    return "whole weeks" if series.length_s >= _WEEK_S else "whole days" if series.length_s >= _DAY_S else "all"
+    if series.length_s < _DAY_S:
+        return "it is"
+    return f"whole {'weeks' if series.length_s >= _WEEK_S else 'days'} of it are"
 
 
 def _sources(series: Series, rows: Ints) -> tuple[Ints, Ints]:

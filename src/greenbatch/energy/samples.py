@@ -199,6 +199,8 @@ def equal_steps_of(
     usual_s, regular = usual_step_s(samples.times_s) if samples.times_s.size > 1 else (float(step_s or 0), True)
     if not regular and step_s is None:
         raise samples.refuse(1, "the steps are irregular", fix="give step_s and longest_step_s", time=True)
+    if repairs.gaps != "refuse" and samples.unix:
+        samples = samples.take(~_blank_leap_days(samples, usual_s))
     times_s, values, filled = _fill_gaps(samples, repairs, usual_s)
     edges_s = sample_edges(times_s, label=label, usual_s=usual_s)
     target_s = usual_s if step_s is None else step_s
@@ -260,8 +262,19 @@ def _fill_gaps(samples: Samples, repairs: Repairs, usual_s: float) -> tuple[Floa
     leap_day = "29 February, which is missing, as 28 February"
     for gaps, what in ((long[leap], leap_day), (long[~leap], f"gaps filled ({how})")):
         if gaps.size:
-            notes.append(samples.note(what, gaps, (distances[gaps] - usual_s).sum() / whole_s))
+            notes.append(samples.note(what, gaps + 1, (distances[gaps] - usual_s).sum() / whole_s))
     return full_s, full, notes
+
+
+def _blank_leap_days(samples: Samples, usual_s: float) -> NDArray[np.bool_]:
+    """Rows of a 29 February that has no values, shape (n,)."""
+    known = np.flatnonzero(~np.isnan(samples.values))
+    blank = np.zeros(samples.values.size, dtype=np.bool_)
+    for k in np.flatnonzero(np.diff(known) > 1):
+        before, after = known[k], known[k + 1]
+        distance_s = float(samples.times_s[after] - samples.times_s[before])
+        blank[before + 1 : after] = _is_leap_day(float(samples.times_s[before]), distance_s, usual_s)
+    return blank
 
 
 def _is_leap_day(before_s: float, distance_s: float, usual_s: float) -> bool:

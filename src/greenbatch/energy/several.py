@@ -18,6 +18,8 @@ MOST_NAMED = 6
 """Series that a message names."""
 MOSTLY = 0.9
 """Share of its time that a series has in equal steps."""
+SHARED = 0.5
+"""Share of the times of the shorter of two series, at least, that the other one has as well."""
 
 
 class Several(NamedTuple):
@@ -75,7 +77,12 @@ def _apart(others: dict[str, NDArray[np.str_]], times_s: Floats, at: int) -> str
     """The column whose texts in two rows stand for two series."""
     for name, texts in others.items():
         two = texts[at : at + 2]
-        if two[0] != two[1] and all(_is_series(times_s[texts == text]) for text in two):
+        if two[0] == two[1]:
+            continue
+        first_s, second_s = (np.unique(times_s[texts == text]) for text in two)
+        shared = np.intersect1d(first_s, second_s).size
+        beside = shared >= SHARED * min(first_s.size, second_s.size)  # else a label of values: "moderate", "high"
+        if beside and _is_series(first_s) and _is_series(second_s):
             return name
     return None
 
@@ -88,8 +95,7 @@ def _first_other(times_s: Floats, values: Floats) -> int | None:
 
 
 def _is_series(times_s: Floats) -> bool:
-    """Whether ascending times, each perhaps several times, are those of a series with few gaps."""
-    times_s = np.unique(times_s)
+    """Whether ascending times are those of a series with few gaps."""
     if times_s.size < 2:
         return False
     distances_s = np.diff(times_s)

@@ -245,7 +245,8 @@ def _series_site(
             section.name, sources, unix_start_s=workload.unix_start_s, signals=signals,
             until_s=_last_end_s(workload) if len(workload) else None, **given,
         )  # fmt: skip
-    return _with_repeat_note(site, {**sources, **signals}, workload, horizon)
+    by_dates = given["align"] == "calendar"  # then each series repeats by its own dates
+    return site if by_dates else _with_repeat_note(site, {**sources, **signals}, workload, horizon)
 
 
 def _last_end_s(workload: Workload) -> float:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
 from greenbatch.files import decode, read_bytes
+from greenbatch.workload.plausible_power import MOST_NODE_W
 from greenbatch.workload.table import Workload
 
 
@@ -46,7 +47,8 @@ def per_unit_power(workload: Workload, unit_w: float) -> Workload:
 def power_list(workload: Workload, path: str | Path) -> Workload:
     """Power of a job = its processors x the number [W] on line k of a file, for the k-th job line of the trace.
 
-    Dropped job lines count too. The file is plain text or gzip, with one number >= 0 per line.
+    Dropped job lines count too. The file is plain text or gzip, with one number per line, from 0 to
+    `plausible_power.MOST_NODE_W`.
 
     Raises:
         InputError: the file cannot be read, has a line that is not such a number, or has fewer lines than the trace.
@@ -71,12 +73,12 @@ def _numbers(content: bytes, path: Path) -> NDArray[np.float64]:
         watts = np.array(lines, dtype=np.float64)
     except ValueError:
         watts = np.array([_number(text) for text in lines])
-    bad = np.flatnonzero(~((watts >= 0) & (watts < np.inf)))
+    bad = np.flatnonzero(~((watts >= 0) & (watts <= MOST_NODE_W)))
     if bad.size:
         text = lines[bad[0]].strip()[:20]
         line = int(bad[0]) + 1
-        problem = f"{text!r} is not a power"
-        raise InputError(problem, file=path, line=line, field="power", fix="write one number >= 0 [W] per line")
+        problem, fix = f"{text!r} is not a power", f"write one number from 0 to {MOST_NODE_W:g} [W] per line"
+        raise InputError(problem, file=path, line=line, field="power", fix=fix)
     return watts
 
 

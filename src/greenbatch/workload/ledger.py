@@ -60,12 +60,14 @@ class Ledger:
     def drop(self, what: str, lines: NDArray[Any], *, column: str, fix: str) -> None:
         """Count jobs that are left out: a change, or a repair if they held no processors for any time.
 
+        Before `measure`, rows are left out that are no jobs of their own: a repair.
+
         Raises:
             InputError: ``strict`` and there is at least one line.
         """
-        work_s = self.work_s[self._rows(lines)] if self.lines.size else np.zeros(1)
-        self.repair(what, lines, column=column, fix=fix, about=JOBS,
-                    level="change" if work_s.any() else "repair")  # fmt: skip
+        measured = bool(self.lines.size)
+        level: Level = "change" if measured and self.work_s[self._rows(lines)].any() else "repair"
+        self.repair(what, lines, column=column, fix=fix, level=level, about=JOBS if measured else "")
 
     def fact(
         self, what: str, lines: NDArray[Any], *, about: str = "", level: Level = "fact", shares: tuple[Share, ...] = ()

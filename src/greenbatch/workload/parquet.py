@@ -167,8 +167,9 @@ class Cells:
 
 
 def read_cells(
-    path: Path, columns: Mapping[str, Kind], optional: Set[str] = frozenset(), *, nodes: str | None = None
-) -> Cells:
+    path: Path, columns: Mapping[str, Kind], optional: Set[str] = frozenset(), *, nodes: str | None = None,
+    most_node_w: float | None = None,
+) -> Cells:  # fmt: skip
     """Read the given columns of a Parquet file, plain or gzip.
 
     Args:
@@ -176,6 +177,7 @@ def read_cells(
         columns: name -> what the column holds.
         optional: columns that the file need not have.
         nodes: column of the number of nodes that samples are sums over, if any are.
+        most_node_w: highest plausible sample per node, instead of `plausible_power.plausible_samples`'s rule. [W]
 
     Raises:
         InputError: the file cannot be read, is broken or has no rows, or a column is missing or of another type.
@@ -196,7 +198,7 @@ def read_cells(
             fix = "download the file again, or write all columns of the data set"
             raise InputError(f"column is missing; the file has {shown!a}", file=path, field=name, fix=fix)
     wanted = [each for name, kind in columns.items() if name in schema
-              for each in _expressions(name, kind, schema[name], path, nodes)]  # fmt: skip
+              for each in _expressions(name, kind, schema[name], path, nodes, most_node_w)]  # fmt: skip
     with unbroken(path):
         frame = polars.scan_parquet(source).select(wanted).collect(engine="streaming")
     if not len(frame):
@@ -207,7 +209,9 @@ def read_cells(
     return Cells(path, sha256, frame)
 
 
-def _expressions(name: str, kind: Kind, dtype: DataType, path: Path, nodes: str | None) -> list[polars.Expr]:
+def _expressions(
+    name: str, kind: Kind, dtype: DataType, path: Path, nodes: str | None, most_node_w: float | None
+) -> list[polars.Expr]:
     """What is read of a column.
 
     Raises:
@@ -228,7 +232,7 @@ def _expressions(name: str, kind: Kind, dtype: DataType, path: Path, nodes: str 
         return [polars.when(~text.str.to_uppercase().is_in(list(MISSING))).then(text).alias(name)]
     if kind == "samples" and dtype in (polars.List, polars.Array) and dtype.inner.is_numeric():  # type: ignore[union-attr]
         samples = column.cast(polars.List(polars.Float64))
-        kept = plausible_samples(samples, polars.lit(1.0) if nodes is None else polars.col(nodes))
+        kept = plausible_samples(samples, polars.lit(1.0) if nodes is None else polars.col(nodes), most_node_w)
         length, left = (each.list.len().cast(polars.Float64) for each in (samples, kept))
         return [kept.list.mean().alias(name), length.alias(f"{name} length"), (length - left).alias(f"{name} beyond")]
     needed, fix = _NEEDED[kind]

@@ -30,7 +30,9 @@ MOST_TIMES = 20.0
 """Largest ratio of a job's power per node to the median of the other jobs."""
 MOST_TIMES_OWN = 10.0
 """Largest ratio of a sample to the median of all samples of its job."""
-FEWEST = 3
+BELIEVABLE_NODE_W = 1e6
+"""Up to this, a message offers to accept the power: a node may stand for a rack. [W]"""
+FEWEST = 2
 """Measured jobs of a kind that are compared, itself included."""
 
 
@@ -92,19 +94,20 @@ def without_implausible(
     bad = implausible(power_w, processors, nodes, gpus, most_node_w)
     if not bad.any():
         return power_w
-    energy_j = power_w * run_s
+    energy_j, up_w = power_w * run_s, _up(power_w, nodes, processors, bad)
     highest_w = MOST_NODE_W if most_node_w is None else most_node_w
-    beyond = f"power of a job beyond all plausible (over {highest_w / 1e3:g} kW a node"
-    beyond += ")" if most_node_w is not None else f", or {MOST_TIMES:g} times that of other jobs)"
+    beyond = f"over {highest_w / 1e3:g} kW a node"
+    beyond += "" if most_node_w is not None else f", or {MOST_TIMES:g} times that of other jobs"
     ledger.repair(
-        f"{beyond}, left out", lines[bad], column=column, level="warning", about="power_w",
-        fix=f"clear the value, or set workload.most_node_w above {_up(power_w, nodes, processors, bad):g}",
+        f"power of a job beyond all plausible ({beyond}), left out", lines[bad], column=column, level="warning",
+        about="power_w",
+        fix="clear the value" + (f", or set workload.most_node_w above {up_w:g}" if up_w <= BELIEVABLE_NODE_W else ""),
         shares=((float(energy_j[bad].sum() / np.nansum(energy_j)), "energy"),),
     )  # fmt: skip
     return np.where(bad, np.nan, power_w)
 
 
-def plausible_samples(samples: polars.Expr, nodes: polars.Expr) -> polars.Expr:
+def plausible_samples(samples: polars.Expr, nodes: polars.Expr, most_node_w: float | None = None) -> polars.Expr:
     """Lists of power samples, each the sum over a job's nodes [W], without those that no nodes draw.
 
     These are above `MOST_NODE_W` per node, or above `SUSPICIOUS_NODE_W` per node and more than `MOST_TIMES_OWN` the
@@ -113,14 +116,17 @@ def plausible_samples(samples: polars.Expr, nodes: polars.Expr) -> polars.Expr:
     Args:
         samples: lists of floats.
         nodes: number of nodes; unknown ones count as one.
+        most_node_w: replaces all of this by a highest power per node. [W]
     """
     import polars
 
     count = nodes.cast(polars.Float64).fill_null(1.0).clip(1.0)
     each = polars.element()
     usual = (each <= SUSPICIOUS_NODE_W) | (each <= MOST_TIMES_OWN * each.median())
-    kept = (samples / count).list.eval(each.filter((each <= MOST_NODE_W) & usual)) * count
-    return polars.when(samples.list.max() > SUSPICIOUS_NODE_W * count).then(kept).otherwise(samples)
+    plausible = (each <= MOST_NODE_W) & usual if most_node_w is None else each <= most_node_w
+    kept = (samples / count).list.eval(each.filter(plausible)) * count
+    looked_at_w = SUSPICIOUS_NODE_W if most_node_w is None else most_node_w
+    return polars.when(samples.list.max() > looked_at_w * count).then(kept).otherwise(samples)
 
 
 def _up(power_w: Floats, nodes: Floats, processors: Floats, bad: NDArray[np.bool_]) -> float:

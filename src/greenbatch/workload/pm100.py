@@ -44,7 +44,7 @@ def read_pm100(
         strict: refuse what would otherwise be dropped.
         processors: machine size [logical cores]; larger jobs are dropped.
         time_zone: IANA zone of time stamps without an offset; the data set's own are in UTC and say so.
-        most_node_w: highest plausible power of a node, for jobs as a whole. [W]
+        most_node_w: highest plausible power of a node. [W]
 
     Returns:
         The jobs; trace time 0 is the first submission.

@@ -136,7 +136,7 @@ def _read_file(
     most_node_w: float | None,
 ) -> _Part:  # fmt: skip
     """Read the file of a ledger; ``before`` is the number of rows of the files before it."""
-    cells = read_cells(ledger.file, trace.columns, trace.optional, nodes=trace.nodes)
+    cells = read_cells(ledger.file, trace.columns, trace.optional, nodes=trace.nodes, most_node_w=most_node_w)
     times, local = _times(cells, trace, tz, ledger)
     jobs = trace.jobs(cells, times, numbering, ledger)
     jobs["row"] = cells.rows.astype(np.float64)
@@ -147,13 +147,10 @@ def _read_file(
     ledger.measure(cells.rows, work_s)
     energy_j = float(np.nansum(jobs["power_w"] * jobs["run_time_s"]))
     for name in (name for name, kind in trace.columns.items() if kind == "samples"):
-        what, beyond = (
-            "job with power samples beyond all plausible, these left out",
-            cells.numbers(f"{name} beyond") > 0,
-        )
-        ledger.repair(
-            what, cells.rows[beyond], column=name, fix="clear these samples", level="warning", about="power_w"
-        )
+        beyond = cells.rows[cells.numbers(f"{name} beyond") > 0]
+        what = "job with power samples beyond all plausible, these left out"
+        fix = "clear these samples, or set workload.most_node_w"
+        ledger.repair(what, beyond, column=name, fix=fix, level="warning", about="power_w")
     jobs["power_w"] = without_implausible(
         jobs["power_w"], jobs["run_time_s"], jobs["processors"], jobs["nodes"], jobs.get("gpus", np.zeros(len(span_s))),
         cells.rows, ledger, column=trace.fields["power_w"], most_node_w=most_node_w,

@@ -439,7 +439,9 @@ def _split_energy(jobs: _Jobs, rows: _Jobs, lists: Mapping[int, str], ledger: Le
     place = np.searchsorted(rows.trace_row, jobs.trace_row)
     part = parts_of_nodes(nodes_of, rows.start_s, rows.run_s, rows.processors)[place]
     shared = measured & (part < 1)
-    if not certain and not are_of_nodes([nodes_of[k] for k in place.tolist()], jobs.start_s, jobs.run_s, jobs.energy_j):
+    of_jobs = [nodes_of[k] for k in place.tolist()]
+    columns = (jobs.start_s, jobs.run_s, jobs.processors, jobs.energy_j)
+    if not certain and not are_of_nodes(of_jobs, *columns, part):
         what = "measured jobs shared nodes, and their energies are not those of nodes: kept"
         ledger.fact(what, jobs.line[shared], about="power_w")
         return jobs.energy_j

@@ -22,8 +22,9 @@ _NO_STAMP = frozenset({"", "Unknown", "None", "N/A"})
 _NO_LIMIT = frozenset({"UNLIMITED", "Partition_Limit"})
 _UNSET = frozenset({"", "INVALID"})
 _DURATION = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+)(?:\.\d+)?", re.ASCII)
-_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:Z|[+-]\d\d:?\d\d)?", re.ASCII)
-_LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d", re.ASCII)
+_ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})? ?(?:Z|[+-]\d\d:?\d\d)?", re.ASCII)
+_LOCAL = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,6})?", re.ASCII)
+_JOB_ID = re.compile(r"\d+(?:_\d+|_\[[^|]*\]|\+\d+)?(?:\.\w+)?", re.ASCII)
 _STAMPED = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d", re.ASCII)
 _EPOCH = re.compile(r"\d{1,11}", re.ASCII)
 _COUNT = re.compile(r"\d+", re.ASCII)
@@ -185,8 +186,9 @@ def _no_header(header: str, line: int, path: Path) -> InputError:
 
 
 def is_headless(first: str) -> bool:
-    """Whether the first line of a file is a row of a dump: fields separated by ``|``, one of them a time."""
-    return any(_STAMPED.match(cell.strip()) for cell in first.split("|")[1:])
+    """Whether the first line of a file is a row of a dump: fields separated by ``|``, with a job's id or a time."""
+    cells = [cell.strip() for cell in first.split("|")]
+    return len(cells) > 1 and (_JOB_ID.fullmatch(cells[0]) is not None or any(map(_STAMPED.match, cells)))
 
 
 def _is_header(cells: Sequence[str]) -> bool:
@@ -356,7 +358,7 @@ def _stamp(text: str) -> float:
     if _EPOCH.fullmatch(text):
         seconds = float(text)
     elif _ISO.fullmatch(text):
-        stamp = datetime.fromisoformat(text)
+        stamp = datetime.fromisoformat(text[:11] + text[11:].replace(" ", ""))
         seconds = (stamp.replace(tzinfo=UTC) if stamp.tzinfo is None else stamp).timestamp()
     else:
         raise ValueError

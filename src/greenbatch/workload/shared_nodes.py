@@ -16,23 +16,35 @@ Floats = NDArray[np.float64]
 
 COARSE = 1.05
 """Ratio up to which two energies may differ because sensors are read seldom."""
+LEAST_PROCESSOR_W = 1.0
+"""A node draws more for each of its busy processors, its idle power included. [W]"""
 FEW = 0.1
 """Share of contradicting pairs up to which energies are taken as those of nodes."""
 
 
-def are_of_nodes(nodes_of: Sequence[Sequence[str]], start_s: Floats, run_s: Floats, energy_j: Floats) -> bool:
+def are_of_nodes(
+    nodes_of: Sequence[Sequence[str]], start_s: Floats, run_s: Floats, processors: Floats, energy_j: Floats,
+    parts: Floats,
+) -> bool:  # fmt: skip
     """Whether measured energies can be those of whole nodes; some sites record those of the jobs themselves.
 
     A node uses no more in a part of a time than in all of it. So of two jobs on one node of which one ran within the
     other's time, the inner one cannot have more energy, if it is the node's. Energies of jobs contradict that wherever
     the inner job is the larger one. Only jobs on a single node are looked at, each beside the next one that started.
+    And energies are those of jobs if splitting them would leave most jobs that shared nodes with less than
+    `LEAST_PROCESSOR_W` per processor.
 
     Args:
         nodes_of: names of the nodes of each job.
         start_s: starts of the jobs. [s]
         run_s: run times. [s]
+        processors: processors of the jobs.
         energy_j: measured energies, NaN if none. [J]
+        parts: their parts, as of `parts_of_nodes`.
     """
+    shared = np.isfinite(energy_j) & (parts < 1)
+    if shared.any() and np.median((energy_j * parts / run_s / processors)[shared]) < LEAST_PROCESSOR_W:
+        return False
     alone = np.array([len(names) == 1 for names in nodes_of], dtype=bool) & np.isfinite(energy_j) & np.isfinite(start_s)
     jobs = np.flatnonzero(alone)
     _, node = np.unique([nodes_of[job][0] for job in jobs.tolist()], return_inverse=True)

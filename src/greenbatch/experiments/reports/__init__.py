@@ -5,7 +5,7 @@ The main path, file by file::
     tables, terminal       tables; their form in a terminal
       means, summary         the table of means in Python; the same figures as JSON
     findings               what was found, in sentences
-      cautions, data_notes   warnings to show with it: few windows, stretched schedules, repaired inputs
+      notes, cautions        what is to be known with it, by consequence; how far figures can be trusted
     drawing, plots         the style of pictures; the pictures of a comparison
       pictures               by their kind, for Python
       curves, decisions      pictures of trainings and of a model's decisions

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -61,11 +60,12 @@ def _without_queue(frame: polars.DataFrame, baseline: str) -> list[Note]:
     if is_record(baseline):
         slowdowns.pop(baseline, None)
         baseline = min(slowdowns, key=slowdowns.__getitem__, default="")
-    if not slowdowns.get(baseline, math.inf) <= NO_QUEUE and not waits_s.get(baseline, math.inf) <= BRIEF_S:
+    known = [name for name in slowdowns if name in waits_s]
+    if baseline not in known or (slowdowns[baseline] > NO_QUEUE and waits_s[baseline] > BRIEF_S):
         return []
     held = tuple(
-        name for name, slowdown in slowdowns.items()
-        if waits_s[name] - waits_s[baseline] > BRIEF_S and slowdown > NOTABLE * slowdowns[baseline]
+        name for name in known
+        if waits_s[name] - waits_s[baseline] > BRIEF_S and slowdowns[name] > NOTABLE * slowdowns[baseline]
     )  # fmt: skip
     wait = COLUMNS[WAIT].fitted([waits_s[baseline]])
     what = (

@@ -91,16 +91,27 @@ def without_effect(sweep: Sweep) -> list[Note]:
     return [Note(what, level="warning")]
 
 
-def left_out_words(workload: Workload, *, least: float = 0.0) -> str:
-    """How many jobs the file has, how many are simulated, and why; empty if all are, or no share is above ``least``."""
-    gone = [note for note in workload.notes if note.about == JOBS]
-    total = len(workload) + sum(note.count for note in gone)
-    share, work = 1 - len(workload) / max(total, 1), left_out_work(workload.notes)
-    if not gone or max(share, work) <= least:
+def left_out_words(workload: Workload) -> str:
+    """For a headline: how many jobs of the file are simulated, if more than `HEADLINE` of the jobs or work is not."""
+    gone = _left_out(workload)
+    total, work = len(workload) + sum(note.count for note in gone), left_out_work(gone)
+    share = 1 - len(workload) / max(total, 1)
+    if max(share, work) <= HEADLINE:
         return ""
     hours = f" and {percent(work)} of the processor-hours" if work else ""
-    why = "; ".join(f"{note.count:,} ({note.what.replace(' dropped', '')})" for note in gone)
     return (
-        f"Of the {total:,} jobs of the file, {len(workload):,} are simulated. Left out are {percent(share)} of the jobs"
-        f"{hours}: {why}."
+        f"Only {len(workload):,} of the {total:,} jobs of the file are simulated: {percent(share)} of the jobs{hours} "
+        "are left out."
     )
+
+
+def why_left_out(workload: Workload) -> str:
+    """How many jobs of the file are left out for what reason; empty if none are."""
+    gone = _left_out(workload)
+    total = len(workload) + sum(note.count for note in gone)
+    why = ", ".join(f"{note.count:,} ({note.what.removesuffix(' dropped')})" for note in gone)
+    return f"Left out of the {total:,} jobs of the file: {why}." if gone else ""
+
+
+def _left_out(workload: Workload) -> list[Note]:
+    return [note for note in workload.notes if note.about == JOBS]

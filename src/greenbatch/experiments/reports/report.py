@@ -23,7 +23,7 @@ from greenbatch.experiments.reports.findings import summary_lines
 from greenbatch.experiments.reports.first_screen import first_screen
 from greenbatch.experiments.reports.gantt import RUN_TIMES, gantt_plots
 from greenbatch.experiments.reports.looks import Looks, looks_of
-from greenbatch.experiments.reports.notes import HEADLINE, left_out_words, notes_of
+from greenbatch.experiments.reports.notes import left_out_words, notes_of
 from greenbatch.experiments.reports.outages import outage_sections
 from greenbatch.experiments.reports.page import definitions, write_page
 from greenbatch.experiments.reports.power_plots import power_keys, power_plots
@@ -219,7 +219,7 @@ def report_comparison(
     """
     scenario = comparison.scenario
     described = [Note(scenario.description, level="fact")] if scenario.description else []
-    missing = left_out_words(scenario.workload, least=HEADLINE)
+    missing = "" if in_words else left_out_words(scenario.workload)
     write_report(
         path, title=comparison.title.partition(";")[0], command=command, frame=comparison.frame,
         outcomes=comparison.example, baseline=comparison.baseline, notes=[*described, *notes_of(comparison)],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from greenbatch.experiments.reports.columns import MAIN, VALUED
 from greenbatch.experiments.reports.tables import is_record
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.experiments.running.statistics import Difference, intervals
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
 ROUNDING = 5e-4
 """Relative difference below which two means are the same: it would be shown as 0.0 %."""
+SHARES = frozenset(column.metric for column in (*MAIN, *VALUED) if column.unit == "%")
+"""Metrics that are shown in percent, and their differences in points."""
 SMALL = 0.02
 """Relative difference below which a gain is called small."""
 
@@ -31,15 +34,15 @@ def means_of(frame: polars.DataFrame, metric: str) -> dict[str, float]:
     return {name: i.mean for name, i in intervals(frame, metric).items() if math.isfinite(i.mean)}
 
 
-def alike(value: float, other: float) -> bool:
-    """Whether two means are no different in a report: less than `ROUNDING` of the larger one apart."""
-    return abs(value - other) <= ROUNDING * max(abs(value), abs(other))
+def alike(value: float, other: float, metric: str = "") -> bool:
+    """Whether two means are the same in a report: less than `ROUNDING` of the larger one apart; shares in points."""
+    return abs(value - other) <= ROUNDING * (1.0 if metric in SHARES else max(abs(value), abs(other)))
 
 
 def tells_apart(frame: polars.DataFrame, metric: str) -> bool:
     """Whether a metric is known and not the same for all schedulers; one scheduler is told by any."""
     means = list(means_of(frame, metric).values())
-    return bool(means) and (len(means) < 2 or not alike(min(means), max(means)))
+    return bool(means) and (len(means) < 2 or not alike(min(means), max(means), metric))
 
 
 def leaders(frame: polars.DataFrame, metric: str, baseline: str) -> list[str]:
@@ -48,14 +51,14 @@ def leaders(frame: polars.DataFrame, metric: str, baseline: str) -> list[str]:
     if not tells_apart(frame, metric):
         return []
     top = min(means.values()) if lower else max(means.values())
-    best = [name for name, mean in means.items() if alike(mean, top)]
+    best = [name for name, mean in means.items() if alike(mean, top, metric)]
     return [baseline] if baseline in best else best
 
 
 def best_of(frame: polars.DataFrame, metric: str, baseline: str) -> str:
     """The best scheduler, of several that tie the one whose jobs wait least; the baseline if it is as good."""
-    waits = means_of(frame, "avg_wait_s")
-    first = leaders(frame, metric, baseline) or [baseline]
+    waits, known = means_of(frame, "avg_wait_s"), means_of(frame, metric)
+    first = leaders(frame, metric, baseline) or ([baseline] if baseline in known or not known else list(known))
     return min(first, key=lambda name: waits.get(name, math.inf))
 
 

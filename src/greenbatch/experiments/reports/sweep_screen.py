@@ -20,6 +20,7 @@ from greenbatch.experiments.reports.drawing import PAPER, Picture, drawing, new_
 from greenbatch.experiments.reports.first_screen import FirstScreen, first_screen
 from greenbatch.experiments.reports.labels import write_names
 from greenbatch.experiments.reports.looks import Look, Looks
+from greenbatch.experiments.reports.notes import left_out_words
 from greenbatch.experiments.reports.payback import payback_words
 from greenbatch.experiments.reports.tradeoff import HEIGHT_IN, HIGHER, axis_label, set_scale
 from greenbatch.experiments.running.model_warnings import marked
@@ -88,7 +89,8 @@ def sweep_screen(sweep: Sweep, looks: Looks, words: Sequence[str] = ()) -> First
 
 
 def sweep_words(sweep: Sweep, unit_cost: float | None = None) -> list[str]:
-    """The answer of a sweep in words: what is saved in a year and when it has paid, if known; then the best pair.
+    """The answer of a sweep in words: what is saved in a year and when it has paid, if known; then the best pair. It
+    begins with jobs that are left out, if these are many.
 
     Args:
         sweep: the comparisons.
@@ -101,7 +103,9 @@ def sweep_words(sweep: Sweep, unit_cost: float | None = None) -> list[str]:
         last = sweep.comparisons[text]
         told = marked(last.frame, last.baseline, last.marks)
         best = f"With {sweep.setting.key} = {text}: {trade_sentence(*told, last.currency)}"
-    return [*payback_words(sweep, unit_cost), best]
+    first, *others = [*payback_words(sweep, unit_cost), best]
+    missing = left_out_words(sweep.first.scenario.workload)
+    return [f"{missing} {first}".strip(), *others]
 
 
 def _pairs(sweep: Sweep) -> tuple[polars.DataFrame, str]:

@@ -59,6 +59,17 @@ def sweep_columns(sweep: Sweep) -> list[Column]:
     return [column for column in main_columns(frame, sweep.first.currency) if column.metric in known]
 
 
+def shown_columns(sweep: Sweep) -> list[Column]:
+    """Those of `sweep_columns` that tell schedulers or values apart; all if none does."""
+    columns = sweep_columns(sweep)
+    apart = [
+        column for column in columns
+        if len({column.number(i.mean) for each in means_by_value(sweep, column.metric).values() for i in each.values()})
+        > 1
+    ]  # fmt: skip
+    return apart or columns
+
+
 def means_by_value(sweep: Sweep, metric: str) -> dict[str, dict[str, Interval]]:
     """Scheduler -> text of the value -> mean over the windows with its interval."""
     tables = {text: intervals(each.frame, metric) for text, each in sweep.comparisons.items()}
@@ -218,7 +229,7 @@ def _write_figures(sweep: Sweep, folder: Path, partial: Sequence[str], unit_cost
     polars.concat(parts).write_parquet(folder / "results.parquet")
     tables = [
         *payback_tables(sweep, unit_cost),
-        *(sweep_table(sweep, column, partial=partial) for column in sweep_columns(sweep)),
+        *(sweep_table(sweep, column, partial=partial) for column in shown_columns(sweep)),
     ]
     for form, suffix in (("markdown", "md"), ("latex", "tex")):
         (folder / f"table.{suffix}").write_text("\n".join(write(table, form) for table in tables), encoding="utf-8")
@@ -240,7 +251,7 @@ def report_sweep(
     Raises:
         InputError: the file cannot be written.
     """
-    columns, first, looks = sweep_columns(sweep), sweep.first, looks_of(sweep.schedulers)
+    columns, first, looks = shown_columns(sweep), sweep.first, looks_of(sweep.schedulers)
     words = sweep_words(sweep, unit_cost)
     values = ", ".join(sweep.comparisons)
     panels = tuple(sweep_plot(sweep, column, looks=looks, panel=True) for column in columns)

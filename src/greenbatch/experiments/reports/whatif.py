@@ -18,7 +18,7 @@ from greenbatch.experiments.reports.answer import (
     unfinished_note,
 )
 from greenbatch.experiments.reports.cautions import late_starts, unknown_starts
-from greenbatch.experiments.reports.notes import HEADLINE, left_out_words
+from greenbatch.experiments.reports.notes import left_out_words, why_left_out
 from greenbatch.experiments.reports.outages import stamp
 from greenbatch.experiments.reports.rivals import alike, best_of, means_of, rivals
 from greenbatch.experiments.reports.tables import is_record
@@ -56,7 +56,7 @@ def plain_words(comparison: Comparison) -> list[str]:
     known = [metric for metric in _WORDS if math.isfinite(means_of(frame, metric).get(baseline, math.nan))]
     said = [f"{_verb(comparison, each)} {_amount(comparison, each, means_of(frame, each)[baseline])}" for each in known]
     jobs = f"{comparison.jobs:,} job{'s' * (comparison.jobs != 1)}"
-    missing = left_out_words(comparison.scenario.workload, least=HEADLINE)
+    missing = left_out_words(comparison.scenario.workload)
     lead = f"{missing} Under {baseline}, {jobs} {_listed(said)} on average.".strip()
     if why := unfinished_baseline(every, baseline):
         return [f"{lead} {why}", *kept_words(comparison), *covered_words(comparison)]
@@ -66,10 +66,9 @@ def plain_words(comparison: Comparison) -> list[str]:
 
 
 def kept_words(comparison: Comparison) -> list[str]:
-    """A sentence on jobs that are left out, unless the headline has it, and one where the record could not be kept."""
-    jobs, told = comparison.scenario.workload, []
-    if not left_out_words(jobs, least=HEADLINE) and (missing := left_out_words(jobs)):
-        told.append(missing)
+    """A sentence where the answer is not about all jobs of the file, and one where the record could not be kept."""
+    jobs = comparison.scenario.workload
+    told = list(filter(None, [why_left_out(jobs)]))
     for outcome in filter(lambda each: is_record(each.scheduler), comparison.example.values()):
         late_s, unknown = late_starts(outcome), unknown_starts(outcome)
         parts = [f"{late_s.size:,} start {_long(late_s.mean())} later than recorded on average"] if late_s.size else []
