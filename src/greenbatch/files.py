@@ -18,10 +18,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from greenbatch.errors import InputError
 from greenbatch.storage import replace_file
+
+if TYPE_CHECKING:
+    import polars
 
 _OTHER_ARCHIVES = {b"BZh": "bzip2", b"\xfd7zXZ": "xz", b"PK\x03\x04": "zip", b"\x28\xb5\x2f\xfd": "zstd"}
 
@@ -256,6 +259,17 @@ def write_bytes(path: Path, content: bytes) -> None:
     except OSError as error:
         problem = f"cannot be written: {error.strerror}"
         raise InputError(problem, file=path, fix="give a file in an existing, writable folder") from None
+
+
+def write_parquet(frame: polars.DataFrame, file: Path, **options: Any) -> None:
+    """Write a data frame; polars itself hides that a disk is full.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    content = io.BytesIO()
+    frame.write_parquet(content, **options)
+    file.write_bytes(content.getbuffer())
 
 
 def _gunzip(stored: bytes, path: Path) -> bytes:

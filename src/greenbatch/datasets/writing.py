@@ -14,7 +14,7 @@ from greenbatch.datasets.columns import columns_of, increments
 from greenbatch.datasets.recording import Played, Recording, play
 from greenbatch.datasets.schema import DATASET_FORMAT, FIX, KIND, RECORD, DatasetRecord, digest_of
 from greenbatch.datasets.tables import Arrays, Tables
-from greenbatch.files import sha256_of
+from greenbatch.files import sha256_of, write_parquet
 from greenbatch.models.versioned import record_of
 from greenbatch.presets.shapes import shapes_of
 from greenbatch.provenance import versions
@@ -47,7 +47,7 @@ def write(made: Recording, folder: Path, tell: Callable[[int], None] | None = No
         found = tables.arrays(played.seen)
         totals.add(played, found["selectable"])
         if len(played.actions):
-            _frame(_decisions(made, played, found, columns, is_cut)).write_parquet(file, compression="zstd")
+            write_parquet(_frame(_decisions(made, played, found, columns, is_cut)), file, compression="zstd")
             parts.append({"file": file.name, "decisions": len(played.actions), "sha256": sha256_of(file)})
     record = {
         "format": DATASET_FORMAT, "kind": KIND, "greenbatch": versions()["greenbatch"],

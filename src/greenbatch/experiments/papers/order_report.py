@@ -19,6 +19,7 @@ from greenbatch.experiments.reports.page import write_page
 from greenbatch.experiments.reports.result_folder import write_record
 from greenbatch.experiments.reports.sections import Section
 from greenbatch.experiments.reports.tables import write
+from greenbatch.files import write_parquet
 from greenbatch.learning.several import state_of
 from greenbatch.provenance import provenance
 from greenbatch.scenarios.sources import sources_of
@@ -42,7 +43,7 @@ def write_orders(
         command: the command line.
     """
     (folder / "rows.json").write_text(json.dumps(rows_of(results), indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    frame_of(results).write_parquet(folder / "results.parquet")
+    write_parquet(frame_of(results), folder / "results.parquet")
     tables = [*all_tables(results), budget_table(study, cells, place)]
     text = "\n".join([*(write(table, "markdown") for table in tables), *(f"- {line}" for line in answers(results))])
     (folder / "table.md").write_text(text + "\n", encoding="utf-8")

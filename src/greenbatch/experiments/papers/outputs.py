@@ -17,6 +17,7 @@ from greenbatch.experiments.reports.page import write_page
 from greenbatch.experiments.reports.result_folder import write_record
 from greenbatch.experiments.reports.sections import Section
 from greenbatch.experiments.reports.tables import Table, write
+from greenbatch.files import write_parquet
 from greenbatch.provenance import provenance
 from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.scenarios.sources import sources_of
@@ -49,9 +50,8 @@ def write_rows(made: Sequence[Result], folder: Path) -> None:
     objects = ",\n".join(json.dumps(row, allow_nan=False) for row in rows)
     (folder / "rows.json").write_text(f"[\n{objects}\n]\n", encoding="utf-8")
     kinds = [{"trace": pl.lit(result.trace), "windows": pl.lit(result.windows)} for result in made]
-    pl.concat(result.frame.with_columns(**kind) for result, kind in zip(made, kinds, strict=True)).write_parquet(
-        folder / "results.parquet"
-    )
+    frames = (result.frame.with_columns(**kind) for result, kind in zip(made, kinds, strict=True))
+    write_parquet(pl.concat(frames), folder / "results.parquet")
 
 
 def write_own(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from greenbatch.cluster import NodeCluster
 from greenbatch.engine.outcome import STATES
 from greenbatch.experiments.reports.result_folder import write_record
+from greenbatch.files import write_parquet
 from greenbatch.provenance import provenance
 from greenbatch.scenarios.sources import sources
 from greenbatch.schedulers import input_files
@@ -74,7 +75,8 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
     unknown = [] if run.has_power else ["load_w", "renewable_used_w"]
     unknown += [] if outcome.site is not None else ["renewable_w", "renewable_used_w"]
     nothing = polars.lit(None, dtype=polars.Float64)
-    power.with_columns(nothing.alias(name) for name in set(unknown)).write_parquet(folder / "power.parquet")
+    power = power.with_columns(nothing.alias(name) for name in set(unknown))
+    write_parquet(power, folder / "power.parquet")
     return metrics
 
 
@@ -226,7 +228,7 @@ def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str])
 
     frame, parts, idle = comparison.frame, comparison.breakdown, idle_words(comparison.scenario.cluster)
     notes = (*partial, *(str(note) for note in notes_of(comparison) if note.matters))
-    with_breakdown(frame, parts).write_parquet(folder / "results.parquet")
+    write_parquet(with_breakdown(frame, parts), folder / "results.parquet")
     if len(parts):
         for_spreadsheets(means_frame(parts)).write_csv(folder / "breakdown.csv")
     tables = [

@@ -36,6 +36,7 @@ from greenbatch.experiments.reports.sweep_screen import sweep_colors, sweep_scre
 from greenbatch.experiments.reports.tables import Cell, Table, few_notes, write
 from greenbatch.experiments.running.frames import with_breakdown
 from greenbatch.experiments.running.statistics import Interval, intervals
+from greenbatch.files import write_parquet
 from greenbatch.notes import records
 from greenbatch.provenance import provenance
 from greenbatch.scenarios.sources import sources_of
@@ -226,7 +227,7 @@ def _write_figures(sweep: Sweep, folder: Path, partial: Sequence[str], unit_cost
         parts.append(
             whole.select(polars.lit(sweep.setting.shown(text), frame.dtypes[0]).alias(frame.columns[0]), polars.all())
         )
-    polars.concat(parts).write_parquet(folder / "results.parquet")
+    write_parquet(polars.concat(parts), folder / "results.parquet")
     tables = [
         *payback_tables(sweep, unit_cost),
         *(sweep_table(sweep, column, partial=partial) for column in shown_columns(sweep)),
