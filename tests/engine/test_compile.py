@@ -195,3 +195,47 @@ def test_a_damaged_cache_is_made_again(copy: Copy, suffix: str, content: bytes) 
 def test_a_cache_without_room_does_no_harm(copy: Copy) -> None:
     full = "import errno\nfrom numba.core.caching import FunctionCache\ndef save(*_): raise OSError(errno.ENOSPC, '')\n"
     assert copy.run(f"{full}FunctionCache.save_overload = save\n{BOOKS}")[0] == 120.0
+
+
+ONE = """
+import sys
+from greenbatch.energy.slots import interval_at
+from greenbatch.engine.compile import announced, cache_folder, machine_code
+import numba
+with announced("one"):
+    code = machine_code(getattr(interval_at, "py_func", interval_at), numba.float64(*[numba.float64] * 3))
+print(sum(code.stats.cache_hits.values()), cache_folder())
+"""
+
+
+def bound_by_permissions() -> None:
+    """The user of the system is subject to permissions like everybody else."""
+    import ctypes
+
+    drop, dac_override = 24, 1
+    ctypes.CDLL(None).prctl(drop, dac_override)
+
+
+def test_a_filled_cache_that_may_not_be_written_is_used(tmp_path: Path) -> None:
+    """As in a container image; every command compiled anew, and left a folder."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
+    environment.pop("NUMBA_DISABLE_JIT", None)
+
+    def run() -> tuple[str, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", ONE], env=environment, capture_output=True, text=True, check=True,
+            preexec_fn=bound_by_permissions,
+        )  # fmt: skip
+        return done.stdout, done.stderr
+
+    compiled, told = run()
+    assert compiled.startswith("0 ")
+    assert "compiling" in told
+    for place in (tmp_path / "cache").rglob("*"):
+        place.chmod(0o555 if place.is_dir() else 0o444)
+    try:
+        assert run() == (compiled.replace("0 ", "1 ", 1), "")
+        assert not list(tmp_path.glob("greenbatch-engine-*"))
+    finally:
+        for place in [tmp_path / "cache", *(tmp_path / "cache").rglob("*")]:
+            place.chmod(0o755)
