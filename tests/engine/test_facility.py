@@ -57,6 +57,7 @@ def worlds(draw: st.DrawFn) -> World:
     return World(jobs, cluster, *draw(facilities()), draw(st.sampled_from(GREEN)))
 
 
+@pytest.mark.compiled
 @settings(max_examples=30, deadline=None)
 @given(worlds())
 def test_the_facility_draws_pue_times_the_cluster_and_the_base_load(world: World) -> None:
@@ -75,6 +76,7 @@ def test_the_facility_draws_pue_times_the_cluster_and_the_base_load(world: World
     assert found.renewable_used_j + found.curtailed_j == pytest.approx(books(plain).renewable_j, rel=REL)
 
 
+@pytest.mark.compiled
 @settings(max_examples=10, deadline=None)
 @given(worlds())
 def test_the_metrics_are_those_of_the_facility_and_say_what_the_cluster_used(world: World) -> None:
