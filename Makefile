@@ -34,8 +34,10 @@ bench: $(READY)         ## measure the speed, as one JSON object
 fuzz: $(READY)          ## test damaged input files for ten minutes
 	$(BIN)/python tests/fuzz.py --minutes 10
 
-kills: $(READY)         ## kill every command at each of its file-system steps
+kills: $(READY)         ## kill every command at each of its file-system steps; signals; attacks
 	$(BIN)/python tests/kills.py --every
+	$(BIN)/python tests/signals.py --instants 40
+	$(BIN)/python tests/attack.py
 
 mutants: $(READY)       ## put each fault of a list into a copy of the source: its tests must find it
 	$(BIN)/python tests/mutants.py

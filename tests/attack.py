@@ -59,7 +59,7 @@ WRITING: dict[str, list[str]] = {
 """Verb -> its words without --out, quick as plain Python."""
 READING = {
     "results": ["results", "compared"], "scenario show": ["scenario", "show", "small.toml"],
-    "scenario describe": ["scenario", "describe", "small.toml"], "schedulers": ["schedulers"],
+    "schedulers": ["schedulers"], "scenario list": ["scenario", "list"],
     "data list": ["data", "list"], "bound": ["bound", "--scenario", "small.toml", "--makespan", "1.5", "--jobs", "10"],
 }  # fmt: skip
 
@@ -198,7 +198,7 @@ def attacks() -> dict[str, Attack]:
         "code": SMALL.replace('"f2+green"', '"evil.py:rule"'),
         "code, with a backfilling": SMALL.replace('"f2+green"', '"./evil.py:rule+easy"'),
     }.items():  # fmt: skip
-        for verb in ("compare", "scenario show", "scenario describe"):
+        for verb in ("compare", "scenario show"):
             line = [*WRITING[verb], "--out", "out"] if verb in WRITING else READING[verb]
             found[f"{verb}, the scenario is {name}"] = Attack(words=line, prepare=text("small.toml", content))
     found |= strangers()

@@ -1,4 +1,4 @@
-"""Fuzz the readers: mutate valid files, read and resolve them, simulate, resume or export what is still valid.
+"""Fuzz readers and verbs: mutate valid files and command lines; read and resolve, simulate, resume or export them.
 
 Anything that is raised but a ``GreenbatchError`` of one line is a finding: other exceptions, warnings, and cases that
 take more than 20 s of CPU time. Every case follows from the seed and its number, so that a finding can be repeated::
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import io
 import random
 import re
 import shutil
@@ -20,10 +21,11 @@ import sys
 import tempfile
 import time
 import traceback
+import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import chdir, contextmanager, suppress
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -42,6 +44,7 @@ from fuzz_seeds import (
     PLATFORM,
     PM100,
     PM100_TEXTS,
+    PRESET,
     PRICES,
     RUNS,
     SACCT,
@@ -60,6 +63,7 @@ from fuzz_seeds import (
     TOKENS,
     TRAINED,
     WEATHER,
+    WORDS,
 )  # fmt: skip
 from greenbatch.errors import GreenbatchError
 
@@ -307,6 +311,43 @@ def run_log(r: random.Random, path: Path) -> None:
         delay_plot([log], [{"kind": "none"}, {"kind": "seconds", "amount": 600.0}], "a")
 
 
+def run_preset(_: random.Random, path: Path) -> None:
+    """Read a preset, and plan a training with it down to the network."""
+    from greenbatch.learning.networks import build
+    from greenbatch.learning.runs.plan import make_plan
+    from greenbatch.presets.preset import resolve
+    from greenbatch.presets.shapes import shapes_of
+    from greenbatch.scenarios import load_scenario
+
+    question = load_scenario("tiny.toml")
+    plan = make_plan(path, question)
+    build(plan.preset.network, shapes_of(resolve(plan.preset, question)), 0)
+
+
+def run_words(_: random.Random, path: Path) -> None:
+    """A command line, in a folder with files that it may name. Large orders are no mistake, but nothing to wait for."""
+    from greenbatch.cli import main
+
+    words = path.read_bytes().decode(errors="surrogateescape").split("\n")
+    large = any(len(number) > 3 for word in words for number in re.findall(r"\d+", word) if "e" not in word)
+    elsewhere = any(word.startswith(("/", "~")) or ".." in word or "ray" in word for word in words)
+    endless = not words[0] or any(word.startswith(("get", "down", "--install")) for word in words)
+    if large or elsewhere or endless or "\0" in "".join(words):
+        return
+    for left in ("out", "out.cells", "a.onnx"):
+        shutil.rmtree(left, ignore_errors=True)
+    shutil.copytree(TRAINED / "network" / "model", "net", dirs_exist_ok=True)
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err):
+        code = main(words)
+    assert code in (0, 2), (code, err.getvalue())
+    raw = [c for c in out.getvalue() + err.getvalue() if unicodedata.category(c) in ("Cc", "Cf") and c not in "\n\t"]
+    assert not raw, raw
+    if code:
+        assert err.getvalue().splitlines()[-1].startswith("greenbatch: "), err.getvalue()
+        raise GreenbatchError(err.getvalue().splitlines()[-1].encode(errors="replace").decode())
+
+
 def _simulate(r: random.Random, workload: object, scenario: object) -> None:
     """A few jobs under some scheduler; the machine is as large as needed where there is no scenario."""
     from greenbatch import schedulers
@@ -353,10 +394,12 @@ KINDS: dict[str, Kind] = {
     "run": Kind(tuple(RUNS.values()), "record/run.json", run_training),
     "state": Kind(tuple(STATES.values()), "record/state.json", run_training),
     "log": Kind(LOGS, "log/log.jsonl", run_log),
+    "preset": Kind((PRESET,), "preset.toml", run_preset),
+    "words": Kind(WORDS, "words.txt", run_words),
 }
 
 
-UNPACKED = {"scenario", "model", "run", "state", "log"}
+UNPACKED = {"scenario", "model", "run", "state", "log", "preset", "words"}
 """Kinds that are never read from an archive."""
 
 

@@ -377,9 +377,56 @@ MODELS = {name: (TRAINED / name / "model" / "model.json").read_bytes() for name 
 RUNS = {name: (TRAINED / name / "run.json").read_bytes() for name in ("network-half", "ranking-half")}
 STATES = {name: (TRAINED / name / "checkpoint" / "state.json").read_bytes() for name in RUNS}
 LOGS = tuple((TRAINED / name / "log.jsonl").read_bytes() for name in ("network", "planner"))
+PRESET = b"""\
+extends = "rlscheduler"
+name = "mine"
+description = "Mine."
+[observation.queue]
+rows = 8
+columns = [{feature = "wait", scale = 43_200, ceiling = 1}, {feature = "processors", scale = "processors"}]
+empty = [0, 0]
+[reward.terms]
+avg_bounded_slowdown = -1.0
+[training]
+windows = 2
+jobs = 10
+gamma = 1.0
+"""
+SITE = (
+    b'name = "site"\n[site]\nkind = "synthetic"\ndays = 400\narea_m2 = 20\n[workload.power]\nkind = "per-processor"\n'
+)
+_TINY = "--scenario tiny.toml --jobs 10"
+_WORDS = (
+    f"simulate {_TINY} --scheduler f2+green:sigma=2e4 --start 3 --out out --force",
+    f"compare {_TINY} --schedulers fcfs+easy,f2+none --baseline fcfs+easy --windows 2 --seed 1 --workers 1 --json",
+    f"compare {_TINY} --starts 0,9 --sweep forecast.sigma=0,0.2 --schedulers fcfs+easy --json",
+    "whatif --trace trace.swf --site site.toml --processors 8 --schedulers fcfs+easy --json",
+    f"bound {_TINY} --starts 0 --makespan 1.5 --json",
+    f"record rlscheduler {_TINY} --schedulers sjf+none --mix 1 --out out",
+    f"tune {_TINY} --scheduler f2+green --search +sigma=0:1e6 --objective horizon_brown_kwh=1 --count 1"
+    " --generations 1 --population 4 --windows published",
+    "train rlscheduler --scenario tiny.toml --epochs 1 --out out --set training.windows=1 training.jobs=5"
+    " training.validation.windows=0 training.keep=last",
+    "estimate net --dataset data --steps 2 --gamma 0.9",
+    "export net --out a.onnx",
+    "retrain net --out out",
+    "results out --where avg_wait_s>=0 --columns avg_wait_s --sort=-window --rows 3 --json",
+    "schedulers",
+    "scenario show tiny.toml",
+    "scenario list",
+    "scenario schema",
+    "cluster show more.conf",
+    "cluster list",
+    "data list",
+    "data path swf/Jann.swf.gz",
+    "reproduce ineps --traces conv --windows 1",
+    "demo --out out --help",
+)
+WORDS = tuple(line.replace(" ", "\n").encode() for line in _WORDS)
+"""Command lines of all verbs, one word per line."""
 BESIDE = {"more.conf": b"NodeName=x1 CPUs=4\n",
           "trace.swf": SWF, "power.csv": POWER, "site.csv": SERIES, "price.csv": PRICES, "weather.epw": WEATHER[0],
-          "tiny.toml": (TRAINED / "tiny.toml").read_bytes()}  # fmt: skip
+          "site.toml": SITE, "tiny.toml": (TRAINED / "tiny.toml").read_bytes()}  # fmt: skip
 
 TOKENS = [
     b"-1", b"0", b"-0", b"1e999", b"-1e308", b"nan", b"inf", b"-inf", b"9" * 25, b"9223372036854775808", b"0x10",

@@ -244,7 +244,7 @@ REPAIRED = [  # keys added to the price, content of p.csv, note
     (READ + 'gaps = "hold"\n', hourly(but={5: ""}), "gaps filled (hold): 1, first at line 7"),
     (READ + 'gaps = "interpolate"\n', hourly(but={5: "2024-01-01 05:00,"}), "missing values filled (interpolate): 1"),
     (READ + "missing = [-9999]\ngaps = \"hold\"\n", hourly(but={5: "2024-01-01 05:00,-9999"}), "filled (hold): 1"),
-    (READ + 'duplicates = "last"\n', hourly() + "2024-01-04 23:00,60\n", "equal times with other values, last kept: 1, first at line 98"),
+    (READ + 'duplicates = "last"\n', hourly() + "2024-01-04 23:00,60\n", "other values, last kept: 1"),
     (READ + 'unsorted = "sort"\n', hourly() + "2023-12-31 23:00,60\n", "rows out of order sorted: 1"),
     (LOCAL + 'clock_changes = "fill"\n', SPRING, "local times that do not exist dropped: 1"),
     (LOCAL + 'clock_changes = "fill"\n', AUTUMN, "stamps of a doubled hour that stand once used for both hours: 1"),

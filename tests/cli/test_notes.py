@@ -58,7 +58,7 @@ def test_jobs_that_fit_on_no_nodes_are_told_first_and_beside_the_warnings(jobs, 
     assert main(["compare", *words, "--whole", "--out", "out"]) == 0
     out = capsys.readouterr().out
     told = "job that fits on no nodes of the cluster (the first: job 2 needs 3 "
-    assert out.startswith(f"note: {told}")
+    assert f"note: {told}" in out
     assert "(33% of the processor-hours and 33% of the jobs)" in out
     assert "Only 2 of the 3 jobs of the file are simulated: 33% of the jobs and 33% of the processor-hours are" in out
     assert "more notes" in out

@@ -83,6 +83,7 @@ def test_columns_that_are_the_same_for_all_are_one_line() -> None:
     assert [header for header, _, _ in difference_table(frame, "fcfs+easy").columns] == [
         "Carbon over the horizon", "Mean wait",
     ]  # fmt: skip
+    assert len(comparison_table(of({})).columns) > 3, "if all are, all are shown"
     alone = comparison_table(frame.filter(polars.col("scheduler") == "a"))
     assert "Renewable utilization" in [header for header, _, _ in alone.columns], "nothing to compare with"
 

@@ -120,29 +120,29 @@ def comparison_table(
     shown: list[tuple[str, str, str]] = []
     columns = main_columns(frame) if columns is None else columns
     columns = [fitted(column, frame, currency) for column in columns]
-    same: list[str] = []
-    for column in columns:
-        table = intervals(frame, column.metric)
-        if not any(i.count for i in table.values()):
-            continue
-        if len(names) > 1 and len(texts := {(column.number(i.mean), _span(column, i)) for i in table.values()}) == 1:
-            same.append(f"{column.header} {' '.join(filter(None, (next(iter(texts))[0], column.unit)))}")
+    every = {column: intervals(frame, column.metric) for column in columns}
+    found = {column: table for column, table in every.items() if any(i.count for i in table.values())}
+    same = [column for column, table in found.items() if len(names) > 1 and _same_for_all(column, table)]
+    same = same if len(same) < len(found) else []
+    for column, table in found.items():
+        if column in same:
             continue
         shown.append((column.header, column.unit, column.short or column.header))
         best = _best(column, table) if count >= FEW_WINDOWS else set()
         for name, interval in table.items():
             span = _span(column, interval) if show_intervals else ""
             cells[name].append(Cell(column.number(interval.mean), span, mark="best" if name in best else ""))
+    told = [f"{each.header} {each.number(next(iter(found[each].values())).mean)} {each.unit}".rstrip() for each in same]
     rows = tuple((name, tuple(cells[name])) for name in names)
     over = any(column.metric == "horizon_brown_kwh" for column in columns)
-    lines = (_sample(count, intervals=show_intervals), *_same_for_all(same),
+    lines = (_sample(count, intervals=show_intervals), *([f"The same for all: {', '.join(told)}."] if told else []),
              *(horizon_notes(frame, idle) if over else ()), *notes)  # fmt: skip
     return Table(title, tuple(shown), rows, notes=lines, legend=_legend(rows, "Bold: best of the column."))
 
 
-def _same_for_all(columns: Sequence[str]) -> list[str]:
-    """A line instead of columns that do not tell schedulers apart."""
-    return [f"The same for all: {', '.join(columns)}."] if columns else []
+def _same_for_all(column: Column, table: Mapping[str, Interval]) -> bool:
+    """Whether means and intervals of all schedulers are shown alike."""
+    return len({(column.number(i.mean), _span(column, i)) for i in table.values()}) == 1
 
 
 def _legend(rows: Sequence[tuple[str, Sequence[Cell]]], meaning: str) -> str:
@@ -242,10 +242,10 @@ def difference_table(
     shown: list[tuple[str, str, str]] = []
     columns = main_columns(frame) if columns is None else columns
     columns = [fitted(column, frame, currency) for column in columns]
-    for column in columns:
-        table = differences(frame, column.metric, baseline)
-        if not any(d.difference.count for d in table.values()) or _no_difference(column, table):
-            continue
+    every = {column: differences(frame, column.metric, baseline) for column in columns}
+    found = {column: table for column, table in every.items() if any(d.difference.count for d in table.values())}
+    apart = {column: table for column, table in found.items() if not _no_difference(column, table)}
+    for column, table in (apart or found).items():
         unit = "points" if column.unit == "%" else "" if column.unit == "×" else column.unit
         shown.append((column.header, unit, column.short or column.header))
         for name, got in table.items():

@@ -94,6 +94,7 @@ def open_run(folder: Path, plan: Plan, *, replace_earlier: bool = False) -> Iter
                     check_same(folder, plan)
                     home = RunFolder(folder)
                 else:
+                    _check_own(folder)
                     beside = stack.enter_context(ExitStack())
                     made = beside.enter_context(replacement(folder, _ours))
                     if not replace_earlier and begun(folder):
@@ -148,10 +149,15 @@ def tidy(folder: Path) -> None:
         InputError: another process writes there, or one of our files is a link or another user's.
         OSError: it cannot be removed.
     """
-    check_own(folder, {*_ours(folder), CHECKPOINT, MODEL, EVENTS} if folder.is_dir() else ())
+    _check_own(folder)
     sweep(folder, _ours)
     for part in (CHECKPOINT, MODEL):
         sweep(folder / part, _FILES[part])
+
+
+def _check_own(folder: Path) -> None:
+    if folder.is_dir():
+        check_own(folder, {*_ours(folder), CHECKPOINT, MODEL, EVENTS})
 
 
 def _ours(folder: Path) -> Collection[str]:

@@ -1,0 +1,19 @@
+"""Twenty signals at random instants over compare, tune, train --seeds and whatif; ``make kills`` tries forty."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+SCRIPT = Path(__file__).with_name("signals.py")
+
+
+def test_no_process_is_left_and_the_bytes_are_the_same() -> None:
+    done = subprocess.run(
+        [sys.executable, str(SCRIPT), "--instants", "20"], capture_output=True, text=True, check=False
+    )
+    verbs = ("compare", "tune", "seeds", "whatif")
+    assert done.stdout.splitlines() == [f"{verb}: 5 signals, nothing left, the same bytes" for verb in verbs], (
+        done.stderr
+    )
