@@ -257,7 +257,8 @@ def test_scalars_go_to_tensorboard(tmp_path: Path):
     scalars.open(tmp_path / "elsewhere")
     scalars.add(3, {"return": 1.5, "delays": [1, 2]})
     scalars.close()
-    (events,) = (tmp_path / "events").iterdir()
+    (events,) = (tmp_path / "events").glob("events.*")
+    assert (tmp_path / "events" / "written.txt").read_text() == f"{events.name}\n"
     assert b"return" in events.read_bytes()
     assert b"delays" not in events.read_bytes()
 

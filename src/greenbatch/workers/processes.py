@@ -48,7 +48,7 @@ _TASKS: list[Callable[..., Any]] = []
 
 def _begin(task: bytes, parent: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _STOPS[1:])
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     _TASKS[:] = [pickle.loads(task)]  # noqa: S301  (our own process made it)
 
