@@ -431,7 +431,7 @@ NODE = NodeGroup(name="n", count=2, processors=4, static_power_w=100.0, gpus=1, 
         ({"processors": [3], "nodes": [3]}, "fit on no nodes"),
         ({"processors": [1], "gpus": [3]}, "fit on no nodes"),
         ({"processors": [1], "requested_memory_kb": [9e6]}, "fit on no nodes"),
-        ({"processors": [1], "partition": [7]}, "that the cluster does not have: '7' .1 job. .add"),
+        ({"processors": [1], "partition": [7]}, "that the cluster does not have: '7' .1 job. .give"),
     ],
 )
 def test_a_job_that_fits_on_no_node_is_refused_in_one_line(columns: dict[str, list[float]], said: str) -> None:
