@@ -182,8 +182,9 @@ def variants(plan: Mapping[str, Any], words: Sequence[str]) -> Iterator[tuple[tu
                 yield (each["name"], ""), {"refusal": digest([error])}
                 continue
             more = plan["variants"]["all"] if each.get("all") else []
-            for name in [*plan["variants"]["schedulers"], *more]:
-                yield (each["name"], name), run_row(scenario, name, plan["variants"]["jobs"])
+            usual = plan["variants"] | each
+            for name in [*usual["schedulers"], *more]:
+                yield (each["name"], name), run_row(scenario, name, usual["jobs"])
 
 
 def shipped(plan: Mapping[str, Any], words: Sequence[str]) -> Iterator[tuple[tuple[str, str], Row]]:
@@ -198,14 +199,17 @@ def shipped(plan: Mapping[str, Any], words: Sequence[str]) -> Iterator[tuple[tup
 
 def verbs(plan: Mapping[str, Any], words: Sequence[str], folder: Path) -> Iterator[tuple[tuple[str, str], Row]]:
     """Commands, with what they print and write. Those that follow use what was written."""
-    picked = [k for k, each in enumerate(plan["verb"]) if chosen(each["name"], words)]
-    for each in plan["verb"][: picked[-1] + 1 if picked else 0]:
+    picked = [each for each in plan["verb"] if chosen(each["name"], words)]
+    needed = {name for each in picked for name in each.get("needs", ())}
+    for each in plan["verb"]:
+        if each not in picked and each["name"] not in needed:
+            continue
         before = {path for path in folder.rglob("*") if path.is_file()}
         out, err = io.StringIO(), io.StringIO()
         with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
             warnings.simplefilter("ignore")
             code = command(shlex.split(each["words"]))
-        if not chosen(each["name"], words):
+        if each not in picked:
             continue
         name = f"greenbatch {each['name']}"
         yield (name, "exit code"), {"code": str(code)}

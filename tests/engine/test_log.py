@@ -160,6 +160,7 @@ def test_a_full_log_changes_nothing(rows: int, count_drains: list[int], monkeypa
     assert max(count_drains) > 5
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("backfill", [*BACKFILLS[:-1], "green:sigma=300"])
 def test_a_full_log_changes_nothing_of_a_rule_in_python(
     backfill: str, count_drains: list[int], monkeypatch: pytest.MonkeyPatch
@@ -179,6 +180,7 @@ def test_a_full_log_changes_nothing_of_a_rule_in_python(
     assert len(count_drains) >= 4
 
 
+@pytest.mark.compiled
 def test_a_full_log_changes_nothing_of_a_shipped_model(
     count_drains: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

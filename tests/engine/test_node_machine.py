@@ -43,6 +43,7 @@ def energy_j(outcome: Outcome) -> float:
 # ---------------------------------------------------------------- published schedules
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("workload", ["wl_adapt_mem", "wl_conv_blocks_100ms"])
 def test_every_published_run_of_irmasim_comes_out(workload: str, greenbatch_reference: Find) -> None:
     folder = greenbatch_reference("irmasim/golden.csv").parent
@@ -66,6 +67,7 @@ AT_ONCE = {"low-mem+none+low-power": 389272.32751612173, "fcfs+none+high-mem-bw"
 """What the published simulator printed for jobs that all come at one instant. [J]"""
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize(("scheduler_name", "published_j"), AT_ONCE.items())
 def test_jobs_of_one_instant_use_the_published_energy(
     scheduler_name: str, published_j: float, greenbatch_reference: Find
@@ -86,6 +88,7 @@ UNPUBLISHED = [
 """Runs that differ if memory, ties of bandwidth or the clock are taken otherwise than by the published simulator."""
 
 
+@pytest.mark.compiled
 def test_ties_are_broken_by_rounding_as_published(greenbatch_reference: Find) -> None:
     folder = greenbatch_reference("irmasim/golden.csv").parent
     for platform, workload, of_jobs, of_nodes in UNPUBLISHED:
@@ -428,7 +431,7 @@ NODE = NodeGroup(name="n", count=2, processors=4, static_power_w=100.0, gpus=1, 
         ({"processors": [3], "nodes": [3]}, "fit on no nodes"),
         ({"processors": [1], "gpus": [3]}, "fit on no nodes"),
         ({"processors": [1], "requested_memory_kb": [9e6]}, "fit on no nodes"),
-        ({"processors": [1], "partition": [7]}, "that the cluster does not have: '7' .1 job. .add"),
+        ({"processors": [1], "partition": [7]}, "that the cluster does not have: '7' .1 job. .give"),
     ],
 )
 def test_a_job_that_fits_on_no_node_is_refused_in_one_line(columns: dict[str, list[float]], said: str) -> None:

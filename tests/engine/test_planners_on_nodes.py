@@ -24,6 +24,8 @@ from greenbatch.policies.compiled.lookahead.weights import USUAL_W, unit_of_powe
 from greenbatch.schedulers import scheduler, with_outages
 from greenbatch.workload import Outage, Workload
 
+pytestmark = pytest.mark.compiled  # thousands of start times
+
 PLANNERS = ["lookahead", "cheapest-start"]
 EAGER = numbers_with(block_price=-3.0, idle_price=40.0, reserve=0.0)
 

@@ -183,6 +183,7 @@ def test_rules_see_requests_without_a_predictor() -> None:
     assert (starts("short-as-predicted+easy", jobs, predictor="learned") != asked).any()
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("predictor", ["requested", *PREDICTORS])
 def test_compiled_rules_and_plain_ones_see_the_same(predictor: str) -> None:
     def plain(queue: Queue) -> Any:

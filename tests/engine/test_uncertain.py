@@ -99,7 +99,7 @@ def hourly_jobs(data: st.DataObject, processors: int) -> Any:
 
 @pytest.mark.parametrize("name", GREEN)
 @pytest.mark.parametrize("model", KINDS, ids=NAMES)
-@settings(max_examples=3, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(data=st.data())
 def test_views_show_the_forecast_that_the_engine_uses(name: str, model: ForecastModel, data: st.DataObject) -> None:
     """A scheduler that is driven from views starts every job when a compiled simulation does."""

@@ -13,6 +13,7 @@ from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.metrics import Horizon, evaluate, measure
+from greenbatch.metrics.money import shares_over
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -104,14 +105,14 @@ def test_what_storage_held_at_first_is_not_lost() -> None:
 def test_each_job_pays_for_its_energy() -> None:
     """The jobs of the four hours, of which the second and the third run on sun; cooling adds a quarter of its own."""
     costs, emissions = [2 * 0.30, 0.02, 0.02, 3 * 0.50], [2 * 400, 50, 50, 3 * 100]
-    shares = measure(run(SITE)).shares_over()
+    shares = shares_over(measure(run(SITE)))
     assert shares.rest == ("idle", "sold")
     assert shares.cost.tolist() == pytest.approx([*costs, 0, -2 * 0.04])
     assert shares.carbon_g.tolist() == pytest.approx([*emissions, 0, 0])
-    cooled = measure(run(replace(SITE, pue=1.25))).shares_over()
+    cooled = shares_over(measure(run(replace(SITE, pue=1.25))))
     assert cooled.rest == ("idle", "cooling and losses", "sold")
     assert cooled.cost.tolist() == pytest.approx([*costs, 0, sum(costs) / 4, -1.75 * 0.04])
-    assert np.isnan(measure(run(replace(SITE, grid=None))).shares_over().cost).all()
+    assert np.isnan(shares_over(measure(run(replace(SITE, grid=None)))).cost).all()
 
 
 def test_jobs_share_the_cost_of_an_hour_and_idle_power_keeps_its_own() -> None:
@@ -124,10 +125,10 @@ def test_jobs_share_the_cost_of_an_hour_and_idle_power_keeps_its_own() -> None:
     )  # fmt: skip
     cluster = Cluster.pooled(2, processors_per_machine=2, idle_power_per_machine_w=1000.0)
     found = measure(simulate(jobs, cluster, SITE, Rules(), scheduler("fcfs+none")))
-    assert found.shares_over().cost.tolist() == pytest.approx([1.0 * 0.30, 0.5 * 0.30, 1.0 * 0.30, 0])
+    assert shares_over(found).cost.tolist() == pytest.approx([1.0 * 0.30, 0.5 * 0.30, 1.0 * 0.30, 0])
     assert found.books is not None
     assert found.books.cost == pytest.approx(2.5 * 0.30)
-    horizon = found.shares_over(HORIZON)
+    horizon = shares_over(found, HORIZON)
     assert horizon.rest == ("idle", "sold", "demand charge")
     assert horizon.cost[-1] == pytest.approx(10.0 * (2.5 + 1.0)), "idle power of the last hour is a peak as well"
 

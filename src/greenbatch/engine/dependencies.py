@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled, whole
-from greenbatch.engine.records import Feedback, Ints, Job, Table, table_of
+from greenbatch.engine.records import Feedback, Ints, Table, table_of
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
     from greenbatch.engine.rules import Rules
-    from greenbatch.engine.state import State
     from greenbatch.workload import Workload
 
 
@@ -69,28 +67,3 @@ def feedback_of(workload: Workload) -> Table[Feedback]:
         table["next"][row] = table["first"][before[row]]
         table["first"][before[row]] = row
     return table  # type: ignore[no-any-return]
-
-
-@compiled
-def _comes_before(jobs: Table[Job], one: int, other: int) -> bool:
-    """Whether a job is submitted before another; at the same instant, by row."""
-    return bool(
-        jobs[one].submit_s < jobs[other].submit_s or (jobs[one].submit_s == jobs[other].submit_s and one < other)
-    )
-
-
-@compiled
-def submit_followers(s: State, ended: int) -> None:
-    """Give the jobs that follow one that ends now their time of submission, and their place among the arrivals."""
-    c, jobs, arrivals = s.clock, s.jobs, s.arrivals
-    number = whole(s.feedback[ended].first)
-    while number >= 0:
-        own = s.feedback[number]
-        jobs[number].submit_s = max(own.earliest_s, c.now_s + own.think_s)
-        c.undated -= 1
-        i = c.arrived + c.undated
-        while i + 1 < arrivals.shape[0] and _comes_before(jobs, arrivals[i + 1], number):
-            arrivals[i] = arrivals[i + 1]
-            i += 1
-        arrivals[i] = number
-        number = whole(own.next)

@@ -23,7 +23,6 @@ from greenbatch.engine.codes import (
     WAKE_UP,
 )
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.dependencies import submit_followers
 from greenbatch.engine.import_limit import next_limit_s
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.protocol import (
@@ -149,7 +148,32 @@ def complete(s: State) -> None:
     note(s.log, c, END, number, s.machine.totals.load_w)
     update_ends(s.machine, s.ending, c)
     if s.feedback.shape[0] > 0:
-        submit_followers(s, number)
+        _submit_followers(s, number)
+
+
+@compiled
+def _comes_before(jobs: Table[Job], one: int, other: int) -> bool:
+    """Whether a job is submitted before another; at the same instant, by row."""
+    return bool(
+        jobs[one].submit_s < jobs[other].submit_s or (jobs[one].submit_s == jobs[other].submit_s and one < other)
+    )
+
+
+@compiled
+def _submit_followers(s: State, ended: int) -> None:
+    """Give the jobs that follow one that ends now their time of submission, and their place among the arrivals."""
+    c, jobs, arrivals = s.clock, s.jobs, s.arrivals
+    number = whole(s.feedback[ended].first)
+    while number >= 0:
+        own = s.feedback[number]
+        jobs[number].submit_s = max(own.earliest_s, c.now_s + own.think_s)
+        c.undated -= 1
+        i = c.arrived + c.undated
+        while i + 1 < arrivals.shape[0] and _comes_before(jobs, arrivals[i + 1], number):
+            arrivals[i] = arrivals[i + 1]
+            i += 1
+        arrivals[i] = number
+        number = whole(own.next)
 
 
 @compiled

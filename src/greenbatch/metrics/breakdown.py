@@ -16,6 +16,7 @@ from greenbatch.engine.outcome import Outcome
 from greenbatch.metrics.horizon import Horizon
 from greenbatch.metrics.jobs import Floats, run_s
 from greenbatch.metrics.measured import Measured
+from greenbatch.metrics.money import shares_over
 from greenbatch.metrics.months import BILL, LATER, MONTH, bill, months_of
 from greenbatch.metrics.shares import Shares
 from greenbatch.workload import Workload
@@ -158,7 +159,7 @@ def evaluate_parts(run: Measured, parts: Parts, horizon: Horizon | None = None) 
                 values[part_metric(metric, MONTH, name)] = value
     if not parts:
         return values
-    shares = run.shares_over(horizon)
+    shares = shares_over(run, horizon)
     for by, names in parts.items():
         numbers = _numbers(run.outcome, by)[counted]
         members: dict[str, list[int]] = {}

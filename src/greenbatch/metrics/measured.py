@@ -14,11 +14,10 @@ from greenbatch.engine.energy_use import EnergyUse, energy_use
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
 from greenbatch.metrics.jobs import PER_JOB, Floats, Mask, run_s
-from greenbatch.metrics.shares import Shares, shares_of, slot_numbers
+from greenbatch.metrics.shares import Shares, slot_numbers
 
 if TYPE_CHECKING:
     from greenbatch.engine.accounts import Books, Segments
-    from greenbatch.metrics.horizon import Horizon
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +75,8 @@ class Measured:
     _per_job: dict[str, Floats] = field(default_factory=dict, init=False, repr=False)
     _books: dict[tuple[float | None, float | None], Books] = field(default_factory=dict, init=False, repr=False)
     _pieces: dict[tuple[float | None, float | None], Segments] = field(default_factory=dict, init=False, repr=False)
-    _shares: dict[Horizon | None, Shares] = field(default_factory=dict, init=False, repr=False)
+    shares: dict[object, Shares] = field(default_factory=dict, init=False, repr=False)
+    """What `money.shares_over` found so far, by horizon."""
 
     def per_job(self, name: str) -> Floats:
         """A per-job metric (a key of `PER_JOB`) of all jobs, shape (n,)."""
@@ -123,28 +123,6 @@ class Measured:
     def energy_use(self) -> EnergyUse:
         """Energy by node and by job."""
         return energy_use(self.outcome)
-
-    def shares_over(self, horizon: Horizon | None = None) -> Shares:
-        """Energy, cost and emissions of each job and of what belongs to none, over a horizon or from the first start to
-        the last end; without a site always the latter.
-
-        Of jobs alone where the power of one, or that of the idle pool, is not known.
-        """
-        if horizon not in self._shares:
-            self._shares[horizon] = self._shares_over(horizon)
-        return self._shares[horizon]
-
-    def _shares_over(self, horizon: Horizon | None) -> Shares:
-        site = self.outcome.site
-        if not self.has_power or (site is None and not isinstance(self.outcome.cluster, NodeCluster)):
-            unknown = np.full(len(self.jobs), np.nan)
-            return Shares(self.per_job("energy_j"), unknown, unknown, ())
-        if site is None or horizon is None:
-            return shares_of(self.outcome, self.pieces())
-        from greenbatch.metrics.money import demand_charges
-
-        charge = float(demand_charges(self, horizon)[0].sum())
-        return shares_of(self.outcome, self.pieces(horizon.start_s, horizon.end_s), charge)
 
     @cached_property
     def books(self) -> Books | None:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from greenbatch.cluster import NodeCluster
 from greenbatch.energy.slots import interval_at
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.metrics.horizon import Horizon
 from greenbatch.metrics.jobs import Floats
 from greenbatch.metrics.measured import Measured
 from greenbatch.metrics.registry import metric
+from greenbatch.metrics.shares import Shares, shares_of
 
 if TYPE_CHECKING:
     from greenbatch.energy import Grid, Storage
@@ -128,6 +130,28 @@ def demand_charges(run: Measured, horizon: Horizon) -> tuple[Floats, Floats]:
     np.maximum.at(highest_w, month, peaks_w)
     middle_s = site.origin_s + site.step_s * (np.bincount(month, weights=slot) / count + 0.5)
     return site.grid.demand_charge * highest_w / 1e3, middle_s
+
+
+def shares_over(run: Measured, horizon: Horizon | None = None) -> Shares:
+    """Energy, cost and emissions of each job and of what belongs to none, over a horizon or from the first start to the
+    last end; without a site always the latter.
+
+    Of jobs alone where the power of one, or that of the idle pool, is not known.
+    """
+    if horizon not in run.shares:
+        run.shares[horizon] = _shares_over(run, horizon)
+    return run.shares[horizon]
+
+
+def _shares_over(run: Measured, horizon: Horizon | None) -> Shares:
+    site = run.outcome.site
+    if not run.has_power or (site is None and not isinstance(run.outcome.cluster, NodeCluster)):
+        unknown = np.full(len(run.jobs), np.nan)
+        return Shares(run.per_job("energy_j"), unknown, unknown, ())
+    if site is None or horizon is None:
+        return shares_of(run.outcome, run.pieces())
+    charge = float(demand_charges(run, horizon)[0].sum())
+    return shares_of(run.outcome, run.pieces(horizon.start_s, horizon.end_s), charge)
 
 
 @metric("cost over the horizon", MONEY, scope="horizon")
