@@ -333,6 +333,7 @@ def test_the_resolved_scenario_has_every_default(ours):
         "power_cap_w": 0.0,
         "dvfs_level": 0,
         "predictor": "requested",
+        "dependencies": "ignore",
     }
     assert resolved["cluster"]["processors_per_machine"] == 8
     assert resolved["workload"]["file"] == "jobs.swf"

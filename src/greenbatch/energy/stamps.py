@@ -98,8 +98,6 @@ class Clock:
 
 _SECOND = re.compile(r"(\d{1,2})X")
 """ISO New England's mark of the second of two equal hours, "02X"."""
-_SECOND = re.compile(r"(\d{1,2})X")
-"""ISO New England's mark of the second of two equal hours, "02X"."""
 _REPEATED = {"y": True, "yes": True, "true": True, "1": True, "n": False, "no": False, "false": False, "0": False}
 
 
@@ -128,6 +126,8 @@ def read_times(table: Columns, clock: Clock) -> tuple[Floats, Floats]:
             else (f"is {time_zone!r}, but stamps are {kind}", 'leave it out, or set time_kind = "local"')
         )
         raise InputError(problem, file=table.file, field="time_zone", fix=fix)
+    if time_zone is not None:
+        zone(time_zone)  # an unknown zone is refused before the first stamp
     cells = _joined(table, clock.columns)
     jump_s = np.zeros(len(cells))
     if kind in {"elapsed", "unix"}:
