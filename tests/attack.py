@@ -170,7 +170,7 @@ def attacks() -> dict[str, Attack]:
         found[f"{verb}, twice at once"] = Attack(words=line, twice=True)
     odd: dict[str, dict[str, str | None]] = {
         "home is nowhere": {"HOME": "/nowhere", "XDG_CACHE_HOME": None},
-        "cache is a file": {"XDG_CACHE_HOME": "/etc/hostname"}, "cache is relative": {"XDG_CACHE_HOME": "outside"},
+        "cache is a file": {"XDG_CACHE_HOME": "/etc/hostname"},
         "LANG=C": {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
         "TZ": {"TZ": "Pacific/Apia"}, "no TZ": {"TZ": ":/nowhere"}, "TZ is odd": {"TZ": "X-14:59:59Y,J1,J365/-100"},
         "backend": {"MPLBACKEND": "module://matplotlib_inline.none"}, "narrow": {"COLUMNS": "1", "LINES": "1"},
