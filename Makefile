@@ -34,15 +34,15 @@ bench: $(READY)         ## measure the speed, as one JSON object
 fuzz: $(READY)          ## test damaged input files for ten minutes
 	$(BIN)/python tests/fuzz.py --minutes 10
 
-kills: $(READY)         ## kill every command at each of its file-system steps; signals; attacks
+kills: $(READY)         ## kill commands at each file-system step; signals; attacks
 	$(BIN)/python tests/kills.py --every
 	$(BIN)/python tests/signals.py --instants 40
 	$(BIN)/python tests/attack.py
 
-mutants: $(READY)       ## put each fault of a list into a copy of the source: its tests must find it
+mutants: $(READY)       ## try a list of faults, each of which its tests must find
 	$(BIN)/python tests/mutants.py
 
-freeze: $(READY)        ## compare every output with its stored digest, or store it: make freeze STORE=--store
+freeze: $(READY)        ## compare all outputs with stored digests, or STORE=--store
 	$(BIN)/python tests/freeze.py $(STORE)
 
 clean:                  ## remove .venv, demo and docs/_build
