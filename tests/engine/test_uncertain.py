@@ -145,6 +145,7 @@ def test_energies_are_those_of_the_truth(model: ForecastModel) -> None:
     assert perfect.start_s.tolist() != outcome.start_s.tolist()
 
 
+@pytest.mark.compiled  # plans over long horizons take minutes as plain Python
 @pytest.mark.parametrize("name", GREEN[2:])
 @pytest.mark.parametrize("model", KINDS[:2], ids=NAMES[:2])
 def test_what_comes_later_changes_no_earlier_start(name: str, model: ForecastModel) -> None:

@@ -250,7 +250,7 @@ def test_a_full_disk_loses_nothing(finished, tmp_path):
             resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, before[1]))
 
     try:
-        with pytest.raises(OSError, match="too large"):
+        with pytest.raises(InputError, match=r"too large \(free some space, then give --resume"):
             train(plan, here, watch=watch)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)

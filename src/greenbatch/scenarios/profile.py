@@ -42,7 +42,7 @@ class Profile(Section):
 
 
 def profile(scenario: Scenario) -> Profile:
-    """The profile of a scenario, from its whole trace and its whole power series."""
+    """The profile of a scenario, from its whole trace and the dates that its power series state."""
     import numpy as np
 
     jobs, cluster = scenario.workload, scenario.cluster
@@ -50,8 +50,9 @@ def profile(scenario: Scenario) -> Profile:
     span_s = float(jobs.submit_s.max() - jobs.submit_s.min())
     busy_w = cluster.processors * float((jobs.power_w * jobs.run_time_s).sum() / work_s.sum())
     peak_w = cluster.idle_power_w + busy_w
-    supply_w = np.zeros(1) if scenario.site is None else scenario.site.renewable_w
-    measured = scenario.site is not None and np.isfinite(peak_w) and peak_w > 0
+    site = scenario.site
+    supply_w = np.zeros(1) if site is None else site.renewable_w[slice(*(site.stated or (None,)))]
+    measured = site is not None and np.isfinite(peak_w) and peak_w > 0
     return Profile(
         processors=cluster.processors, jobs=len(jobs),
         load=_rounded(work_s.sum() / (cluster.capacity * span_s)) if span_s > 0 else None,
