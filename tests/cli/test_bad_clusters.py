@@ -103,7 +103,11 @@ CLUSTERS = [
     ("slurm.conf", "NodeName=a\nInclude slurm.conf\n", "line 2: Include: 'slurm.conf' is included within itself"),
     ("slurm.conf", "NodeName=a\nInclude gone.conf\n", "line 2: Include: 'gone.conf' no such file (put a copy"),
     ("slurm.conf", "PartitionName=p Nodes=ALL\n", "slurm.conf: names no nodes (give NodeName=... CPUs=..., or"),
-    ("slurm.conf", "NodeName=a\nPartitionName=p\n", "slurm.conf: no node in service is in a partition that is UP (give Partition"),
+    (
+        "slurm.conf",
+        "NodeName=a\nPartitionName=p\n",
+        "slurm.conf: no node in service is in a partition that is UP (give Partition",
+    ),
     ("slurm.conf", "NodeName=a\nPartitionName=p Nodes=a\n" * 2, "line 3: NodeName: 'a' is on line 1 too"),
     ("slurm.conf", "NodeName=a\n" + "PartitionName=p Nodes=a\n" * 2, "line 3: PartitionName: 'p' occurs twice"),
     ("slurm.conf", "NodeName=a\n" + PARTITIONS, "slurm.conf: groups: 63 partitions (at most 62: leave out some"),
