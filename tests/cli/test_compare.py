@@ -382,5 +382,5 @@ def test_recorded_waits_are_printed_below_the_table(tmp_path, capsys):
     told = "Waits recorded for 60 jobs: 1.14 h on average"
     assert told in capsys.readouterr().out
     assert main(["compare", *asked, "--schedulers", "fcfs+easy,sjf+easy", "--whole", "--json"]) == 0
-    (note,) = (note for note in json.loads(capsys.readouterr().out)["notes"] if note.startswith(told))
+    (note,) = (note["text"] for note in json.loads(capsys.readouterr().out)["notes"] if note["text"].startswith(told))
     assert "simulated with fcfs+easy for the same jobs" in note
