@@ -83,7 +83,9 @@ def source_sha256() -> str:
     return digest.hexdigest()
 
 
-LATER = {"over_limit": "count", "power_cap_w": 0.0, "dvfs_level": 0, "predictor": "requested"}
+LATER = {
+    "over_limit": "count", "power_cap_w": 0.0, "dvfs_level": 0, "predictor": "requested", "dependencies": "ignore",
+}  # fmt: skip
 """Keys that older records lack, and the value that stands for it."""
 
 
