@@ -317,6 +317,6 @@ def test_json_alone(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["whatif", "--trace", str(twice), "--site", str(site), "--schedulers", "as-recorded,sjf+easy", "--json"]
     assert main(command) == 0
     found = json.loads(capsys.readouterr().out)
-    assert any(re.search(r"dropped|merged|duplicate", note) for note in found["notes"])
+    assert any(re.search(r"dropped|merged|duplicate", note["text"]) for note in found["notes"])
     assert found["baseline"] == "as-recorded"
     assert found["answer"][0].startswith("Under as-recorded, 60 jobs cost")

@@ -172,12 +172,14 @@ def test_a_home_that_cannot_be_written_does_no_harm(copy: Copy) -> None:
 def test_only_a_few_engines_are_kept(copy: Copy) -> None:
     engines = copy.cache / "greenbatch" / "engine"
     for number in range(6):
-        (engines / f"old-{number}").mkdir(parents=True)
-        os.utime(engines / f"old-{number}", (number, number))
+        (engines / f"{number:016x}").mkdir(parents=True)
+        os.utime(engines / f"{number:016x}", (number, number))
+    (engines / "a-copy").mkdir()
     assert copy.run(BOOKS)[0] == 120.0
     kept = {folder.name for folder in engines.iterdir()}
-    assert {name for name in kept if name.startswith("old")} == {"old-3", "old-4", "old-5"}
-    assert len(kept) == 4
+    assert {name for name in kept if name.startswith("0000")} == {f"{number:016x}" for number in (3, 4, 5)}
+    assert "a-copy" in kept, "what no engine left is not ours"
+    assert len(kept) == 5
 
 
 @pytest.mark.parametrize("suffix", ["nbi", "nbc"])

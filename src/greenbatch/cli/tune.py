@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -108,7 +109,10 @@ def tune(
             write_record(folder, provenance(**sources(question), seed=seed, settings=settings, command=COMMAND.get()))
     beaten = f"{tuned.baseline} is better than all candidates on these windows"
     worse = [Note(beaten, level="warning")] if tuned.objective > sum(weights.values()) else []
-    say_notes([*worse, *question.notes], f"{RECORD} in {out}" if out else f"{RECORD} of a run with --out")
+    where = f"{RECORD} in {out}" if out else f"{RECORD} of a run with --out"
+    say_notes(
+        [*worse, *question.notes], where, file=sys.stderr
+    )  # stdout begins with the scheduler, for scripts
     print(tuned.scheduler)
     for line in _in_words(tuned, scheduler, weights):
         say(line)
