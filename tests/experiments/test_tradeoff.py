@@ -22,8 +22,11 @@ LONG = [f"gas-marl-plus@runs/seed-{k}/model:makespan_bound=1.25+none" for k in r
 
 
 def frame_of(points: dict[str, tuple[float, float]], **more: float) -> polars.DataFrame:
-    rows = {name: {"avg_wait_s": 3600 * wait, "horizon_brown_kwh": brown, "makespan_ratio": 1.0, **more}
-            for name, (wait, brown) in points.items()}  # fmt: skip
+    rows = {
+        name: {"avg_wait_s": 3600 * wait, "horizon_brown_kwh": brown, "makespan_ratio": 1.0,
+               **{metric: value * (1 + k) for metric, value in more.items()}}
+        for k, (name, (wait, brown)) in enumerate(points.items())
+    }  # fmt: skip
     return tidy([("a", rows)])
 
 

@@ -110,9 +110,7 @@ def tune(
     beaten = f"{tuned.baseline} is better than all candidates on these windows"
     worse = [Note(beaten, level="warning")] if tuned.objective > sum(weights.values()) else []
     where = f"{RECORD} in {out}" if out else f"{RECORD} of a run with --out"
-    say_notes(
-        [*worse, *question.notes], where, file=sys.stderr
-    )  # stdout begins with the scheduler, for scripts
+    say_notes([*worse, *question.notes], where, file=sys.stderr)  # stdout begins with the scheduler, for scripts
     print(tuned.scheduler)
     for line in _in_words(tuned, scheduler, weights):
         say(line)

@@ -9,11 +9,12 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.experiments.reports.answer import WAIT, column_of, objective_of
+from greenbatch.experiments.reports.answer import OBJECTIVES, WAIT, column_of, objective_of
 from greenbatch.experiments.reports.columns import Column
 from greenbatch.experiments.reports.drawing import PALE, PAPER, Picture, drawing, new_figure, plain_log_ticks
 from greenbatch.experiments.reports.labels import Point, write_names
 from greenbatch.experiments.reports.looks import Looks, looks_of
+from greenbatch.experiments.reports.rivals import means_of
 from greenbatch.experiments.reports.tables import STRETCH_LIMIT
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.experiments.running.statistics import Interval, intervals
@@ -42,14 +43,16 @@ def tradeoff_plot(
         frame: tidy results (window, scheduler, metric, value).
         baseline: the scheduler that makespans are relative to.
         x: metric across; by default the mean wait.
-        y: metric upwards; by default the main objective (`answer.objective_of`), the slowdown if that is ``x``.
+        y: metric upwards; by default the main objective (`answer.objective_of`); the slowdown, or what is known, if
+            that is ``x``.
         currency: name of the currency of the site's prices, such as ``EUR``.
         names: the schedulers to show, by default all.
         looks: scheduler -> color and marker, by default `looks_of` all schedulers of the frame.
         marks: scheduler -> a word written behind its name, see `Comparison.marks`.
         name: name of the picture, unique within a page.
     """
-    y = y or next(metric for metric in (objective_of(frame), "avg_bounded_slowdown", WAIT) if metric != x)
+    choices = (objective_of(frame), "avg_bounded_slowdown", *OBJECTIVES)
+    y = y or next((metric for metric in choices if metric != x and means_of(frame, metric)), WAIT)
     looks = looks_of(schedulers(frame)) if looks is None else looks
     across, up, ratio = (intervals(frame, metric) for metric in (x, y, "makespan_ratio"))
     shown = [each for each in (schedulers(frame) if names is None else names)
