@@ -273,7 +273,7 @@ def run_model(r: random.Random, path: Path) -> None:
     repr(model)
     model.check_fits(question)
     for line in model_warnings(scheduler_table([name]), question, [0, 150], 20):
-        assert line.isprintable(), line
+        assert str(line).isprintable(), line
     compare(question, ["fcfs+easy", name], [r.choice([0, 150])], 20, "fcfs+easy")
     if not planner:
         graph_of(model)
