@@ -225,6 +225,20 @@ def test_single_runs_are_selected_by_a_condition(small: Path, capsys: pytest.Cap
     assert "2 of 18 runs; 9 of 9 windows are finished" in capsys.readouterr().out
 
 
+def test_results_of_a_version_with_fewer_metrics(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare() == 0
+    file = small / "out" / "results.parquet"
+    frame = polars.read_parquet(file)
+    frame.filter(polars.col("metric") != "avg_bounded_slowdown").write_parquet(file)
+    capsys.readouterr()
+    assert main(["results", "out", "--json"]) == 0
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert len(rows) == frame.select("scheduler", "window").unique().height
+    assert not {*rows[0]} & {"avg_bounded_slowdown"}
+    assert main(["results", "out", "--sort", "avg_bounded_slowdown"]) == 2
+    assert "avg_bounded_slowdown" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("more", "told"),
     [

@@ -14,6 +14,7 @@ import pytest
 
 from greenbatch.cli import main
 from greenbatch.cli.ascii import nearest
+from greenbatch.experiments.reports.page import definitions
 
 GREENBATCH = [sys.executable, "-m", "greenbatch"]
 INTERRUPTED = """
@@ -192,3 +193,9 @@ def test_the_command_that_resumes_is_not_wrapped_in_a_terminal() -> None:
         == "greenbatch: interrupted; 2 of 3 windows are finished; resume with:"
     )
     assert shown[-1] == resume
+
+
+def test_reports_define_their_words_without_docstrings() -> None:
+    show = "import json; from greenbatch.experiments.reports.page import definitions; print(json.dumps(definitions()))"
+    done = subprocess.run([sys.executable, "-OO", "-c", show], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [[*each] for each in definitions()]

@@ -239,6 +239,20 @@ def test_other_settings_are_not_resumed(here: Path, refused: Callable[..., str],
         assert re.search(message, refused(*BASE, "--out", "run", "--resume", *extra))
 
 
+def test_keys_without_effect_on_the_weights_may_change(
+    here: Path, refused: Callable[..., str], capsys: pytest.CaptureFixture[str]
+):
+    run = (*BASE, "--out", "run", "--epochs", "1")
+    assert main([*run]) == 0
+    evaluation = 'schedulers = ["sjf"]\nbaseline = "sjf"\n'
+    changed = SCENARIO.replace('schedulers = ["fcfs+easy"]\n', evaluation)
+    (here / "small.toml").write_text('description = "Of another day."\n' + changed)
+    assert main([*run, "--resume"]) == 0
+    (here / "small.toml").write_text(changed.replace("gap_factor = 0.3", "gap_factor = 0.4"))
+    capsys.readouterr()
+    assert "gap_factor: is 0.4" in refused(*run, "--resume")
+
+
 def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(here: Path):
     command = [*BASE, "--out", "run", "--epochs", "20"]
     process = subprocess.Popen(
