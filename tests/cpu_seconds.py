@@ -94,4 +94,5 @@ class CpuSeconds:
         terminalreporter.write_line("   all  compiling  compiled")
         for name, spent in rows:
             terminalreporter.write_line(f"{spent.cpu_s:6.1f}  {spent.compiling_s:9.1f}  {spent.compiled:8.0f}  {name}")
-        terminalreporter.write_line(f"{self.processes_s + self.spent().cpu_s:6.1f}  with imports and collection")
+        own_s = sum(os.times()[:2]) if self.processes_s else self.spent().cpu_s  # the processes are its children
+        terminalreporter.write_line(f"{self.processes_s + own_s:6.1f}  with imports and collection")

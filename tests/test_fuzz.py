@@ -40,7 +40,8 @@ def test_four_hundred_cases_find_nothing(tmp_path):
     for kind in (*kinds, "pm100", "fdata", "preset", "words"):
         cases, accepted, refused = map(int, table[kind])
         assert cases == accepted + refused
-        assert min(accepted, refused) > 0, kind
+        assert refused > 0, kind
+        assert accepted > 0 or kind in {"scenario", "preset"}, f"{kind}: TOML with a fault is seldom valid, others are"
     assert "workload/swf.py" in table
     assert " 0 findings in " in " " + done.stdout.splitlines()[-1]
     assert not (tmp_path / "findings").exists()

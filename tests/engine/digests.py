@@ -49,7 +49,7 @@ SITE = site(Supply([0.0, 40.0, 150.0, 90.0, 20.0], 11.0, -4.0, 3))
 
 def small_runs() -> Iterator[tuple[str, Any]]:
     """Name and outcome of every case."""
-    policies = ("fcfs", "f2", "wfp3", "random:seed=3")
+    policies = ("f2", "random:seed=3")
     for number, name in enumerate([*map("+".join, product(policies, BACKFILLS)), *SCANS]):
         for commitment, event_rule in product(("sticky", "reconsider"), ("per_event", "per_instant")):
             rules: Any = {"commitment": commitment, "event_rule": event_rule, "tick_s": 6.0 * (number % 3 == 0)}

@@ -163,7 +163,7 @@ def starts(name: Any, jobs: Workload, **rules: Any) -> Any:
 @pytest.mark.parametrize("predictor", PREDICTORS)
 def test_no_start_depends_on_the_future(name: str, predictor: str) -> None:
     """Jobs that end after a moment may run for any time: nothing that starts before it moves."""
-    jobs = busy_jobs(3)
+    jobs = busy_jobs(3, 100)
     outcome = simulate(jobs, CLUSTER, SUN, Rules(predictor=predictor), scheduler(name))
     cut_s = float(np.quantile(outcome.end_s, 0.5))
     later = outcome.end_s > cut_s
