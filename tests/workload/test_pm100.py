@@ -137,6 +137,18 @@ def test_a_sensor_that_fails_is_left_out_of_the_mean(read):
     assert not any("plausible" in what for what in told(clear))
 
 
+def test_shares_of_the_energy_are_told_only_where_energy_is_known(read, tmp_path):
+    hot = one(JOBS, 0, num_nodes_alloc=1, node_power_consumption=[15_000] * 3)
+    (told_of,) = (n for n in read(one(hot, 0, run_time=None, end_time=None)).notes if "plausible" in n.what)
+    assert dict(map(reversed, told_of.shares))["energy"] == 0, "it ran for no known time"
+    for name in "ab":
+        still = one(one(hot, 0, run_time=0), 1, run_time=0).head(3)
+        (tmp_path / "two").mkdir(exist_ok=True)
+        written(one(still, 2, node_power_consumption=[]), tmp_path / "two" / f"{name}.parquet")
+    (told_of,) = (n for n in read_pm100(tmp_path / "two").notes if "plausible" in n.what)
+    assert (told_of.count, told_of.shares) == (2, ((0.0, "processor-hours"), (1 / 3, "jobs"))), "no energy at all"
+
+
 def test_jobs_measured_for_a_part_of_their_time_are_counted(read):
     w = read(one(JOBS, 0, run_time=1000, node_power_consumption=[700] * 24).head(1))
     assert told(w)["power samples of less than half of the run time"] == 1

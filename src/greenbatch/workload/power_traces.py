@@ -20,7 +20,7 @@ from greenbatch.notes import Level, Note
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.local_time import unix_times, zone
 from greenbatch.workload.parquet import Cells, Floats, Kind, parquet_files, read_cells
-from greenbatch.workload.plausible_power import without_implausible
+from greenbatch.workload.plausible_power import energy_of, without_implausible
 from greenbatch.workload.requested import known_limits, requested_times
 from greenbatch.workload.table import SHORTEST_S, Workload, is_float, trace_name
 
@@ -145,7 +145,7 @@ def _read_file(
     jobs["run_time_s"] = np.where(np.isnan(jobs["run_time_s"]), span_s, jobs["run_time_s"])
     work_s = np.where(np.isnan(jobs["start_s"]), 0.0, np.maximum(jobs["run_time_s"], 0.0) * jobs["processors"])
     ledger.measure(cells.rows, work_s)
-    energy_j = float(np.nansum(jobs["power_w"] * jobs["run_time_s"]))
+    energy_j = energy_of(jobs["power_w"], jobs["run_time_s"])
     for name in (name for name, kind in trace.columns.items() if kind == "samples"):
         beyond = cells.rows[cells.numbers(f"{name} beyond") > 0]
         what = "job with power samples beyond all plausible, these left out"
