@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.arguments import whole_number
+from greenbatch.cluster.node_lists import MOST_NODES
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.files import read_bytes
 from greenbatch.workload import sacct_text
@@ -51,6 +52,9 @@ SLURM_STATUS = {
 Readers = tuple[tuple[str, Callable[[Dump, str], Floats]], ...]
 """Fields that may hold a value, in order of preference, each with its reader."""
 
+MOST_NAMES = 10_000_000
+"""Nodes that all lists of a dump may name together for energies to be split: about 3 GB of memory."""
+_MAY_HAVE_SHARED = "measured jobs may have shared nodes ({}): each has the energy of its whole nodes"
 _PLAIN_ID = re.compile(r"[0-9]{1,15}")
 
 
@@ -434,7 +438,13 @@ def _split_energy(jobs: _Jobs, rows: _Jobs, lists: Mapping[int, str], ledger: Le
     measured = np.isfinite(jobs.energy_j)
     if not measured.any():
         return jobs.energy_j
-    names = {code: sacct_text.node_names(lists[code]) for code in np.unique(rows.node_list).tolist()}
+    codes, times = np.unique(rows.node_list, return_counts=True)
+    sizes = np.array([sacct_text.nodes_named(lists[code]) for code in codes.tolist()])
+    if times @ np.where(sizes <= MOST_NODES, sizes, 0.0) > MOST_NAMES:
+        what = _MAY_HAVE_SHARED.format(f"NodeLists name more than {MOST_NAMES:,} in all")
+        ledger.fact(what, jobs.line[measured], about="power_w", level="warning")
+        return jobs.energy_j
+    names = {code: sacct_text.node_names(lists[code]) for code in codes.tolist()}
     nodes_of = [names[code] for code in rows.node_list.tolist()]
     place = np.searchsorted(rows.trace_row, jobs.trace_row)
     part = parts_of_nodes(nodes_of, rows.start_s, rows.run_s, rows.processors)[place]
@@ -449,8 +459,7 @@ def _split_energy(jobs: _Jobs, rows: _Jobs, lists: Mapping[int, str], ledger: Le
     ledger.fact(what, jobs.line[shared], about="power_w", level="change")
     each = jobs.processors / np.fmax(jobs.nodes, 1)
     part_of_a_node = measured & (jobs.node_list < 0) & (each < each.max())
-    what = "measured jobs may have shared nodes (no NodeList): each has the energy of its whole nodes"
-    ledger.fact(what, jobs.line[part_of_a_node], about="power_w", level="warning")
+    ledger.fact(_MAY_HAVE_SHARED.format("no NodeList"), jobs.line[part_of_a_node], about="power_w", level="warning")
     return jobs.energy_j * part
 
 
