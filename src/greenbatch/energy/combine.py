@@ -15,7 +15,7 @@ from greenbatch.energy.resample import SAME_S, mean_steps
 from greenbatch.energy.samples import MOST_STEPS, check_choice
 from greenbatch.energy.series import Series
 from greenbatch.energy.site import Site
-from greenbatch.energy.stamps import show_date
+from greenbatch.energy.stamps import YEARS_S, show_date
 from greenbatch.errors import InputError
 from greenbatch.notes import Note
 
@@ -28,7 +28,6 @@ LEAST_SHARED = 0.1
 """Share of the shortest series that all must cover together if they repeat from the start of the trace."""
 MOST_CUT = 0.01
 """Share of a series that may be cut off without a warning if what is left repeats."""
-_YEAR_1900_S, _YEAR_2100_S = -2_208_988_800.0, 4_102_444_800.0
 
 
 def combine(
@@ -141,7 +140,7 @@ def _placed(
     if unix_start_s is None:
         fix = 'give a trace with UnixStartTime (or set its start), or use align = "trace-start"'
         raise InputError("the workload has no date", field="site.align", fix=fix)
-    if not _YEAR_1900_S <= unix_start_s <= _YEAR_2100_S:
+    if not YEARS_S[0] <= unix_start_s <= YEARS_S[1]:
         problem = f"the trace starts at {unix_start_s:.10g} s of Unix time"
         raise InputError(problem, field="site.align", fix="correct the trace's UnixStartTime")
     parts = {key: dated(series, unix_start_s) for key, series in every.items()}

@@ -229,15 +229,18 @@ def read_series(
     )  # fmt: skip
     stamps = () if time_kind == "ignore" else _stamp_columns(file, time_column, time_columns)
     _check_columns(file, columns, time_kind, step_s)
-    flags = [] if repeated_column is None or not stamps else [repeated_column]
-    table = read_columns(
-        file, [*columns, *stamps, *flags], delimiter=delimiter, where=where, spellings=SPELLINGS
-    )  # fmt: skip
+    if repeated_column is not None and time_kind != "local":
+        fix = 'leave it out, or set time_kind = "local"'
+        problem = f"is {repeated_column!r}, but stamps are {time_kind}"
+        raise InputError(problem, file=file, field="repeated_column", fix=fix)
+    flags = [] if repeated_column is None else [repeated_column]
+    wanted = [*columns, *stamps, *flags]
+    table = read_columns(file, wanted, delimiter=delimiter, where=where, spellings=SPELLINGS)
     values, notes = column_values(table, columns, unit, missing=missing, negative=negative, decimal=decimal)
     if stamps:
         clock = FileClock(
             kind=time_kind, columns=stamps, time_zone=time_zone, time_format=time_format, ends=label == "end",
-            repeated_column=flags[0] if flags else None,
+            repeated_column=repeated_column,
         )  # fmt: skip
         times_s, jump_s = read_times(table, clock)
     else:

@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from itertools import pairwise
@@ -29,11 +28,14 @@ _FIXED = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 _EPOCH = datetime(1970, 1, 1)
 _EXAMPLE = datetime(2000, 12, 31, 23, 59, 59)
 _DAY_S = 86_400.0
-_YEAR_1900_S, _YEAR_2100_S = -2_208_988_800.0, 4_102_444_800.0
+FIRST_YEAR, LAST_YEAR = 1900, 2100
+"""Years of stamps: the rules of clocks are known in these, and sums of times stay within the calendar."""
 _MIDNIGHT = re.compile(r"(?:^|(?<=[ T]))24(?=:00|$)")
 DATE_ONLY = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
+YEARS_S = (-2_208_988_800.0, 4_133_980_800.0)
+"""Unix time of their begin and end. [s]"""
 _MOST_S = 1e11
-"""3000 years; Unix time in milliseconds is beyond."""
+"""3000 years: the longest elapsed time."""
 
 
 def zone(name: str) -> tzinfo:
@@ -135,8 +137,10 @@ def read_times(table: Columns, clock: Clock) -> tuple[Floats, Floats]:
         times = numbers(table, column)
         if (missing := np.flatnonzero(np.isnan(times))).size:
             raise table.refuse(int(missing[0]), "the time is missing", field=column, fix="remove the line")
-        if (wrong := np.flatnonzero(np.abs(times) > _MOST_S)).size:
-            problem = f"{table.cells[column][wrong[0]]} s is not a plausible time"
+        low_s, high_s = YEARS_S if kind == "unix" else (-_MOST_S, _MOST_S)
+        if (wrong := np.flatnonzero((times < low_s) | (times > high_s))).size:
+            known = f"in the years {FIRST_YEAR} to {LAST_YEAR}" if kind == "unix" else "a plausible time"
+            problem = f"{table.cells[column][wrong[0]]} s is not {known}"
             raise table.refuse(int(wrong[0]), problem, field=column, fix="give seconds, not milliseconds")
         return times, jump_s
     stamps = [_stamp(table, row, cell, clock) for row, cell in enumerate(cells)]
@@ -205,14 +209,15 @@ def utc_offsets(unix_s: Floats, name: str) -> Floats:
     """Local time minus UTC of a zone at ascending Unix times, same shape. [s]
 
     Raises:
-        InputError: no such zone, or a time is not in the years 1900 to 2100.
+        InputError: no such zone, or a time is not in the years of `YEARS_S`.
     """
     local = zone(name)
     if not unix_s.size:
         return np.zeros(0)
-    if not _YEAR_1900_S <= unix_s[0] <= unix_s[-1] <= _YEAR_2100_S:
+    if not YEARS_S[0] <= unix_s[0] <= unix_s[-1] <= YEARS_S[1]:
         problem = f"covers {show(float(unix_s[0]), unix=True)} to {show(float(unix_s[-1]), unix=True)}"
-        raise InputError(problem, field="time_zone", fix="local time is known from 1900 to 2100; check the dates")
+        fix = f"local time is known from {FIRST_YEAR} to {LAST_YEAR}; check the dates"
+        raise InputError(problem, field="time_zone", fix=fix)
 
     def at(seconds: float) -> float:
         aware = datetime.fromtimestamp(seconds, UTC).astimezone(local)
@@ -238,18 +243,23 @@ def _offset(local: tzinfo, stamp: datetime, fold: int) -> float:
 
 def _stamp(table: Columns, row: int, cell: str, clock: Clock) -> datetime:
     form = clock.time_format
-    try:
-        return _parsed(cell, form)
-    except ValueError:
-        pass
-    with suppress(ValueError):  # 24:00 is the end of the day
-        if _MIDNIGHT.search(cell):
-            return _parsed(_MIDNIGHT.sub("00", cell), form) + timedelta(days=1)
+    for days in (0, 1):  # 24:00 is the end of the day
+        try:
+            stamp = _parsed(_MIDNIGHT.sub("00", cell) if days else cell, form)
+        except ValueError:
+            continue
+        except re.error:
+            fix = 'name each part once, for instance "%d/%m/%Y %H:%M"'
+            raise InputError(f"{form!r} is not a format", file=table.file, field="time_format", fix=fix) from None
+        if not FIRST_YEAR <= stamp.year <= LAST_YEAR:
+            problem = f"{cell!r} is not in the years {FIRST_YEAR} to {LAST_YEAR}"
+            raise table.refuse(row, problem, field=clock.name, fix="correct the stamp")
+        return stamp + timedelta(days=days)
     expected = f"a stamp of the form {form}" if form else "an ISO stamp such as 2024-01-31 13:00"
     fix = "correct it, or set time_format" + ("" if form else ' (for instance "%d/%m/%Y %H:%M")')
     if len(clock.columns) == 1 and DATE_ONLY.fullmatch(cell):
         fix += f"; if another column has the hour, {hour_beside(clock.columns[0])}"
-    raise table.refuse(row, f"{cell!r} is not {expected}", field=clock.name, fix=fix) from None
+    raise table.refuse(row, f"{cell!r} is not {expected}", field=clock.name, fix=fix)
 
 
 def _parsed(cell: str, form: str | None) -> datetime:
