@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.arguments import whole_number
-from greenbatch.errors import InputError
 from greenbatch.notes import Level, Note
-from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.ledger import Ledger, none_left
 from greenbatch.workload.local_time import unix_times, zone
 from greenbatch.workload.parquet import Cells, Floats, Kind, parquet_files, read_cells
 from greenbatch.workload.plausible_power import energy_of, without_implausible
@@ -99,8 +98,7 @@ def read_power_trace(
     columns = {name: np.concatenate([part.jobs.pop(name) for part in parts]) for name in list(parts[0].jobs)}
     submit_s = columns["submit_s"]
     if not submit_s.size:
-        fix = f"no job can be simulated: {'; '.join(map(str, notes))}"
-        raise InputError("no job is left", file=path, fix=fix)
+        raise none_left(path, notes)
     origin_s = float(submit_s.min())
     submit_s -= origin_s
     columns["job_id"] = np.empty(submit_s.size)
@@ -174,16 +172,13 @@ def _times(cells: Cells, trace: PowerTrace, tz: ZoneInfo | None, ledger: Ledger)
 
 def _without_unusable(jobs: Jobs, trace: PowerTrace, processors: int | None, ledger: Ledger) -> Jobs:
     """The jobs that can be simulated, and that fit in the machine."""
-    rules = [*_UNUSABLE]
-    if processors is not None:
-        what = f"job larger than the machine ({processors} processors)"
-        rules.append((what, "processors", "remove the job", lambda jobs: jobs["processors"] > processors))
-    for what, column, fix, which in rules:
+    for what, column, fix, which in _UNUSABLE:
         bad = which(jobs)
         if bad.any():
             ledger.drop(f"{what} dropped", _rows(jobs)[bad], column=trace.fields[column], fix=fix)
             jobs = {name: values[~bad] for name, values in jobs.items()}
-    return jobs
+    fits = ledger.fitting(jobs["processors"], processors, _rows(jobs), column=trace.fields["processors"])
+    return {name: values[fits] for name, values in jobs.items()}
 
 
 def _finished(jobs: Jobs, ledger: Ledger) -> Jobs:

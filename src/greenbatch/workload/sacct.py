@@ -24,7 +24,7 @@ from greenbatch.cluster.node_lists import MOST_NODES
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.files import read_bytes
 from greenbatch.workload import sacct_text
-from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.ledger import Ledger, none_left
 from greenbatch.workload.local_time import unix_times, zone
 from greenbatch.workload.plausible_power import without_implausible
 from greenbatch.workload.requested import known_limits, requested_times
@@ -93,6 +93,11 @@ class _Jobs:
     group: NDArray[np.int64]
     partition: NDArray[np.int64]
     queue: NDArray[np.int64]
+
+    @property
+    def never(self) -> Mask:
+        """Which rows never ran."""
+        return np.isnan(self.start_s) | ((self.allocated == 0) & (self.run_s == 0))
 
     def take(self, rows: NDArray[Any]) -> _Jobs:
         return _Jobs(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
@@ -171,14 +176,9 @@ def read_sacct(
         texts = {code: text for text, code in lists.items()}
         jobs.energy_j = _split_energy(jobs, rows, texts, ledger, certain=shared_nodes == "split")
     jobs = _merged(jobs, ledger)
-    if processors is not None:
-        larger = jobs.processors > processors
-        what = f"job larger than the machine ({processors} processors) dropped"
-        fix = "give the size of the machine, or remove the job"
-        ledger.drop(what, jobs.line[larger], column="AllocCPUS", fix=fix)
-        jobs = jobs.take(~larger)
+    jobs = jobs.take(ledger.fitting(jobs.processors, processors, jobs.line, column="AllocCPUS"))
     if not len(jobs.line):
-        raise InputError("no job is left", file=path, fix=f"no job can be simulated: {ledger.summary()}")
+        raise none_left(path, ledger.notes)
     origin_s = float(jobs.submit_s.min())
     most_s = _most_s(jobs, numbering["partition"], partition_limits_s or {})
     return Workload.from_columns(
@@ -355,8 +355,7 @@ def _resolved(raw: dict[str, NDArray[Any]], tz: ZoneInfo | None, ledger: Ledger)
 
 def _work_s(jobs: _Jobs) -> Floats:
     """Processor-seconds of each row: 0 if it never ran, NaN if unknown."""
-    never = np.isnan(jobs.start_s) | ((jobs.allocated == 0) & (jobs.run_s == 0))
-    return np.where(never, 0.0, np.maximum(jobs.run_s, 0.0) * jobs.processors)
+    return np.where(jobs.never, 0.0, np.maximum(jobs.run_s, 0.0) * jobs.processors)
 
 
 def _once(jobs: _Jobs, ledger: Ledger) -> _Jobs:
@@ -380,10 +379,8 @@ def _without_unusable(jobs: _Jobs, requeued: Requeued | None, ledger: Ledger) ->
         ledger.drop(f"{what} dropped", jobs.line[bad], column=field, fix=fix)
         jobs = jobs.take(~bad)
 
-    never = np.isnan(jobs.start_s) | ((jobs.allocated == 0) & (jobs.run_s == 0))
-    waiting = never & jobs.unfinished
-    drop(waiting, "job that was still waiting", "State")
-    drop(never[~waiting], "job that never started", "Start")
+    drop(jobs.never & jobs.unfinished, "job that was still waiting", "State")
+    drop(jobs.never, "job that never started", "Start")
     drop(jobs.unfinished, "job that was still running", "State")
     earlier, after_s, run = _runs(jobs)
     if requeued != "every-run":

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.files import decode, parquet_schema, read_bytes
-from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.ledger import Ledger, none_left
 from greenbatch.workload.parquet import MAGIC, MISSING, unbroken
 from greenbatch.workload.plausible_power import without_implausible
 from greenbatch.workload.requested import requested_times
@@ -86,13 +86,11 @@ def read_table(
             table["power_w"], table["run_time_s"], table["processors"], table.get("nodes", unknown),
             table.get("gpus", unknown), lines, ledger, column=theirs_of["power_w"], most_node_w=most_node_w,
         )  # fmt: skip
-    if processors is not None and (larger := table["processors"] > processors).any():
-        what = f"job larger than the machine ({processors} processors) dropped"
-        ledger.drop(what, lines[larger], column="processors", fix="remove the job")
-        table = {"trace_row": np.arange(len(lines), dtype=np.float64), **table}
-        table, lines = {name: values[~larger] for name, values in table.items()}, lines[~larger]
+    fits = ledger.fitting(table["processors"], processors, lines, column="processors")
+    table = {"trace_row": np.arange(len(lines), dtype=np.float64), **table}
+    table, lines = {name: values[fits] for name, values in table.items()}, lines[fits]
     if not len(lines):
-        raise InputError("no job is left", file=path, fix=f"no job can be simulated: {ledger.summary()}")
+        raise none_left(path, ledger.notes)
     stated_s = table.get("requested_time_s", np.full(len(lines), np.nan))
     table["requested_time_s"] = requested_times(stated_s, table["run_time_s"], lines, ledger)
     return Workload.from_columns(
