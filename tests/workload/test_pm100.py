@@ -126,10 +126,10 @@ def test_a_sensor_that_fails_is_left_out_of_the_mean(read):
     frame = one(frame, 2, num_nodes_alloc=1, node_power_consumption=[65_535, 65_535])
     w = read(frame)
     assert by_row(w, "power_w")[:3].tolist() == pytest.approx([800, 4_000, np.nan], nan_ok=True)
-    assert told(w)["job with power samples beyond all plausible, these left out"] == 3
-    (left_out,) = (note for note in w.notes if "samples beyond" in note.what)
+    assert told(w)["implausible power samples of a job ignored"] == 3
+    (left_out,) = (note for note in w.notes if "plausible power samples" in note.what)
     assert (left_out.level, dict(map(reversed, left_out.shares))["jobs"]) == ("warning", 3 / 200)
-    with pytest.raises(InputError, match="line 1: node_power_consumption: job with power samples beyond all"):
+    with pytest.raises(InputError, match="line 1: node_power_consumption: implausible power samples"):
         read(frame, strict=True)
     believed = read(frame, strict=True, most_node_w=70_000)
     assert by_row(believed, "power_w")[:3].tolist() == pytest.approx([67_135 / 3, 84_500 / 5, 65_535])

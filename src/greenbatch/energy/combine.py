@@ -234,8 +234,8 @@ def _on_trace_clock(every: Mapping[str, Series]) -> dict[str, float]:
         raise InputError("dated and typical-year series have no common start", field="site.align", fix=fix)
     zeros: dict[bool, float] = {}
     for series in every.values():
-        dated = series.clock != "elapsed"
-        zeros[dated] = max(zeros.get(dated, -np.inf), series.start_s)
+        has_dates = series.clock != "elapsed"
+        zeros[has_dates] = max(zeros.get(has_dates, -np.inf), series.start_s)
     return {key: series.start_s - zeros[series.clock != "elapsed"] for key, series in every.items()}
 
 

@@ -92,8 +92,8 @@ def laid_out(
     begins_s = series.start_s + rows * step_s
     of_jobs = (begins_s + step_s > jobs_s[0]) & (begins_s < max(jobs_s[1], jobs_s[0] + step_s))
     words = {
-        OTHER_YEAR: "for hours of the jobs beyond it, the same dates of its years are used",
-        WEEKS: f"for hours of the jobs beyond it, {_again(series)} used again",
+        OTHER_YEAR: "outside these dates, values of the same date in another year",
+        WEEKS: f"outside these dates, {_again(series)} of it again",
     }
     notes = []
     for which, told in words.items():
@@ -105,9 +105,7 @@ def laid_out(
 
 
 def _again(series: Series) -> str:
-    if series.length_s < _DAY_S:
-        return "it is"
-    return f"whole {'weeks' if series.length_s >= _WEEK_S else 'days'} of it are"
+    return "all" if series.length_s < _DAY_S else "whole weeks" if series.length_s >= _WEEK_S else "whole days"
 
 
 def _sources(series: Series, rows: Ints) -> tuple[Ints, Ints]:

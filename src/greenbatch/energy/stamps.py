@@ -105,7 +105,7 @@ _REPEATED = {"y": True, "yes": True, "true": True, "1": True, "n": False, "no": 
 
 def hour_beside(column: str) -> str:
     """The fix for a column of dates without hours."""
-    return f'name both: time_columns = [{json.dumps(column)}, "Hour Ending"], as your file calls them'
+    return f'name both: time_columns = [{json.dumps(column)}, "Hour Ending"], with your file\'s column names'
 
 
 def read_times(table: Columns, clock: Clock) -> tuple[Floats, Floats]:

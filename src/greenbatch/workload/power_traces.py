@@ -146,7 +146,7 @@ def _read_file(
     energy_j = energy_of(jobs["power_w"], jobs["run_time_s"])
     for name in (name for name, kind in trace.columns.items() if kind == "samples"):
         beyond = cells.rows[cells.numbers(f"{name} beyond") > 0]
-        what = "job with power samples beyond all plausible, these left out"
+        what = "implausible power samples of a job ignored"
         fix = "clear these samples, or set workload.most_node_w"
         ledger.repair(what, beyond, column=name, fix=fix, level="warning", about="power_w")
     jobs["power_w"] = without_implausible(

@@ -97,7 +97,7 @@ class _Jobs:
     @property
     def never(self) -> Mask:
         """Which rows never ran."""
-        return np.isnan(self.start_s) | ((self.allocated == 0) & (self.run_s == 0))
+        return np.asarray(np.isnan(self.start_s) | ((self.allocated == 0) & (self.run_s == 0)))
 
     def take(self, rows: NDArray[Any]) -> _Jobs:
         return _Jobs(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
@@ -211,7 +211,7 @@ def _raw(
         headers.append(block.repeated_headers)
         cut.append(block.cut)
         parts.append(_numbers(block, numbering))
-    what, fix = "last line is cut off, left out: the dump may lack jobs", "copy the dump again, or remove the line"
+    what, fix = "truncated last line ignored; jobs may be missing", "copy the dump again, or remove the line"
     ledger.repair(what, np.concatenate(cut), column="row", fix=fix, level="warning")
     ledger.fact("repeated header line skipped", np.concatenate(headers))
     ledger.fact("step skipped", np.concatenate(steps))
@@ -452,7 +452,7 @@ def _split_energy(jobs: _Jobs, rows: _Jobs, lists: Mapping[int, str], ledger: Le
         what = "measured jobs shared nodes, and their energies are not those of nodes: kept"
         ledger.fact(what, jobs.line[shared], about="power_w")
         return jobs.energy_j
-    what = "measured jobs shared nodes: the energy of these is split by processors"
+    what = "energy of shared nodes split by processors"
     ledger.fact(what, jobs.line[shared], about="power_w", level="change")
     each = jobs.processors / np.fmax(jobs.nodes, 1)
     part_of_a_node = measured & (jobs.node_list < 0) & (each < each.max())

@@ -193,7 +193,7 @@ def _repaired(
     wanted = np.ceil(wanted)
     fits = ledger.fitting(wanted, machine if rules.drop_larger else None, lines, column=field_name(5))
     if not fits.all():
-        rows, lines, trace_row, wanted = (each[fits] for each in (rows, lines, trace_row, wanted))
+        rows, lines, trace_row, wanted = rows[fits], lines[fits], trace_row[fits], wanted[fits]
     if not len(rows):
         raise none_left(ledger.file, ledger.notes)
     job_id, preceding = _ids(rows, lines, rules, ledger)
