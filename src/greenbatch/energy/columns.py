@@ -113,12 +113,8 @@ def read_columns(
     places = [_index(file, header, name, lines[0], spellings.get(name, ())) for name in wanted]
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(header):
-            raise InputError(
-                f"has {len(row)} fields, the header has {len(header)}",
-                file=file,
-                line=line,
-                fix="complete or remove the line",
-            )
+            problem = f"has {len(row)} fields, the header has {len(header)}"
+            raise InputError(problem, file=file, line=line, fix="complete or remove the line")
     cells = {name: [row[at].strip() for row in rows[1:]] for name, at in zip(wanted, places, strict=True)}
     rest = [at for at, name in enumerate(header) if at not in places and header.count(name) == 1]
     others = {header[at]: [row[at].strip() for row in rows[1:]] for at in rest}
@@ -132,11 +128,7 @@ def _selected(table: Columns, where: Mapping[str, str]) -> Columns:
         kept = [row for row, cell in enumerate(cells) if cell == text]
         if not kept:
             different = list(dict.fromkeys(cells))
-            fix = (
-                "use one of "
-                + ", ".join(f'"{cell}"' for cell in different[:6])
-                + ("" if len(different) < 7 else ", ...")
-            )
+            fix = "use one of " + ", ".join(f'"{cell}"' for cell in different[:6]) + ", ..." * (len(different) > 6)
             raise InputError(f"no row has {text!r}", file=table.file, field=f"where.{column}", fix=fix)
         table = table.take(kept)
     return table

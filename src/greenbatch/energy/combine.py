@@ -166,12 +166,9 @@ def _check_covered(
     named = {_edge_name(every, starts_s, last=last): None for last in (False, True)}
     covered = " to ".join(show_date(unix_start_s + edge_s) for edge_s in covered_s)
     ends = f"to {show_date(unix_start_s + until_s)}" if until_s is not None else "on"
-    raise InputError(
-        f"{', '.join(named)} {'cover' if len(named) > 1 else 'covers'} {covered}, but the jobs run from "
-        f"{show_date(unix_start_s)} {ends}",
-        field="site.align",
-        fix="give series of that time, or set repeat = true: each series then repeats by its own dates",
-    )
+    problem = f"{', '.join(named)} {'cover' if len(named) > 1 else 'covers'} {covered}, but the jobs run from "
+    fix = "give series of that time, or set repeat = true: each series then repeats by its own dates"
+    raise InputError(f"{problem}{show_date(unix_start_s)} {ends}", field="site.align", fix=fix)
 
 
 def _edge(every: Mapping[str, Series], name: str, side: str) -> str:
@@ -205,11 +202,8 @@ def _check_overlap(
     at = f"; the trace starts {show_date(trace_s)}" if trace_s is not None else ""
     told = ", ".join(f"{name} {_covers(every[name])}" for name in dict.fromkeys((early, late)))
     shared = f"only {span_text(shared_s)}" if shared_s >= step_s - SAME_S else "less than one step"
-    raise InputError(
-        f"the series overlap by {shared}: {told}{at}",
-        field="site.sources",
-        fix="choose series that cover the same time",
-    )
+    problem, fix = f"the series overlap by {shared}: {told}{at}", "choose series that cover the same time"
+    raise InputError(problem, field="site.sources", fix=fix)
 
 
 def _covers(series: Series) -> str:

@@ -114,15 +114,10 @@ def same_steps(series: Series, other: Series) -> Floats:
     Raises:
         InputError: length, start, step or clock differ.
     """
-    if (series.values.size, series.start_s, series.step_s, series.clock) != (
-        other.values.size,
-        other.start_s,
-        other.step_s,
-        other.clock,
-    ):
-        raise InputError(
-            f"does not have the same steps as {other.name}", field=series.name, fix="take both from one file"
-        )
+    steps, others = ((each.values.size, each.start_s, each.step_s, each.clock) for each in (series, other))
+    if steps != others:
+        problem = f"does not have the same steps as {other.name}"
+        raise InputError(problem, field=series.name, fix="take both from one file")
     return series.values
 
 
@@ -336,9 +331,8 @@ def _check_columns(file: str | Path, columns: Sequence[str], time_kind: TimeKind
         raise InputError(f"is {step_s}", file=file, field="step_s", fix="it must be > 0")
     if time_kind == "ignore":
         if step_s is None:
-            raise InputError(
-                "is missing", file=file, field="step_s", fix="rows without times require the length of a step"
-            )
+            fix = "rows without times require the length of a step"
+            raise InputError("is missing", file=file, field="step_s", fix=fix)
         return
     if len(columns) > 1:
         fix = 'give one column; only time_kind = "ignore" concatenates columns'

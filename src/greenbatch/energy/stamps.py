@@ -54,11 +54,8 @@ def zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise InputError(
-            f"there is no time zone {name!r}",
-            field="time_zone",
-            fix='give an IANA name such as "Europe/Berlin", or an offset such as "+01:00"',
-        ) from None
+        fix = 'give an IANA name such as "Europe/Berlin", or an offset such as "+01:00"'
+        raise InputError(f"there is no time zone {name!r}", field="time_zone", fix=fix) from None
 
 
 def zone_offset_s(name: str) -> float:
@@ -122,11 +119,9 @@ def read_times(table: Columns, clock: Clock) -> tuple[Floats, Floats]:
     if kind not in get_args(TimeKind):
         raise InputError(f"is {kind!r}", field="time_kind", fix="use one of " + ", ".join(get_args(TimeKind)))
     if (kind == "local") != (time_zone is not None):
-        problem, fix = (
-            ("is missing", "local stamps require a time zone")
-            if kind == "local"
-            else (f"is {time_zone!r}, but stamps are {kind}", 'leave it out, or set time_kind = "local"')
-        )
+        problem, fix = f"is {time_zone!r}, but stamps are {kind}", 'leave it out, or set time_kind = "local"'
+        if time_zone is None:
+            problem, fix = "is missing", "local stamps require a time zone"
         raise InputError(problem, file=table.file, field="time_zone", fix=fix)
     if time_zone is not None:
         zone(time_zone)  # an unknown zone is refused before the first stamp
@@ -147,9 +142,8 @@ def read_times(table: Columns, clock: Clock) -> tuple[Floats, Floats]:
     for row, stamp in enumerate(stamps):
         _check_offset(table, row, stamp, clock.name, kind)
     if kind != "local":
-        offsets = ((stamp.utcoffset() or timedelta(0)).total_seconds() for stamp in stamps)
-        naive = ((stamp.replace(tzinfo=None) - _EPOCH).total_seconds() for stamp in stamps)
-        return np.array([at - offset for at, offset in zip(naive, offsets, strict=True)], dtype=np.float64), jump_s
+        naive = (stamp.replace(tzinfo=None) - (stamp.utcoffset() or timedelta(0)) for stamp in stamps)
+        return np.array([(stamp - _EPOCH).total_seconds() for stamp in naive], dtype=np.float64), jump_s
     names = clock.ends and (len(clock.columns) > 1 or any(_MIDNIGHT.search(cell) for cell in cells))
     back = timedelta(seconds=_usual_s(stamps) if names else 0)
     second_of = _second_of(table, clock.repeated_column)

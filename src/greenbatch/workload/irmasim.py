@@ -66,9 +66,9 @@ def read_irmasim(
             "job_id": k,
             "trace_row": k,
             "submit_s": job.field("subtime").number(0, LATEST_S),
-            "executable": numbers[job.field("profile").text()] if _profiled(job, profiles) else -1,
             **_size(job),
             **_work(job, profiles, reference_gflops),
+            "executable": numbers[job.field("profile").text()] if "profile" in job.table() else -1,
         }
         for column, value in row.items():
             columns.setdefault(column, []).append(value)
@@ -87,14 +87,6 @@ def read_irmasim(
             "executable": {k: name for name, k in numbers.items()},
         },
     )  # fmt: skip
-
-
-def _profiled(job: Json, profiles: dict[str, Json]) -> bool:
-    """Whether a job names a profile, which must be there."""
-    named = "profile" in job.table()
-    if named:
-        job.field("profile").choice(profiles, "profile")
-    return named
 
 
 def _work(job: Json, profiles: dict[str, Json], reference_gflops: float) -> dict[str, float]:

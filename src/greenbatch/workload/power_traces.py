@@ -90,11 +90,9 @@ def read_power_trace(
         rows = sum(part.rows for part in parts)
         parts.append(_read_file(Ledger(file, strict), trace, tz, processors, numbering, rows, most_node_w))
     notes = parts[0].notes if len(parts) == 1 else _of_all_files(parts)
-    fixed = tz is not None or not any(part.local for part in parts)
-    if not fixed:
-        notes.append(
-            Note("time stamps without a time zone taken as UTC", sum(part.local for part in parts), level="fact")
-        )
+    local = sum(part.local for part in parts) if tz is None else 0
+    if local:
+        notes.append(Note("time stamps without a time zone taken as UTC", local, level="fact"))
     columns = {name: np.concatenate([part.jobs.pop(name) for part in parts]) for name in list(parts[0].jobs)}
     submit_s = columns["submit_s"]
     if not submit_s.size:
@@ -104,7 +102,7 @@ def read_power_trace(
     columns["job_id"] = np.empty(submit_s.size)
     columns["job_id"][np.argsort(submit_s, kind="stable")] = np.arange(1, submit_s.size + 1)
     return Workload.from_columns(
-        trace_name(path), columns, machine_processors=processors, unix_start_s=origin_s if fixed else None,
+        trace_name(path), columns, machine_processors=processors, unix_start_s=None if local else origin_s,
         time_zone=time_zone, notes=tuple(notes),
         sources={file.name: part.sha256 for file, part in zip(files, parts, strict=True)},
         names={name: {code: text for text, code in codes.items()} for name, codes in numbering.items() if codes},

@@ -284,19 +284,15 @@ def _gpus_per_node(dump: Dump, name: str) -> Floats:
     return sacct_text.gpus(dump, name) * np.fmax(_first(dump, _NODES), 1)
 
 
-def _memory_of(per: str) -> Callable[[Dump, str], Floats]:
-    return lambda dump, name: sacct_text.memories_kb(dump, name, per)
-
-
 _TIMES = ("Submit", "Eligible", "Start", "End")
 _NAMES = {"user": ("User", "UID"), "group": ("Account", "Group", "GID"), "partition": ("Partition",), "queue": ("QOS",)}
 _ALLOCATED: Readers = (
-    ("AllocCPUS", sacct_text.counts), ("NCPUS", sacct_text.counts), ("AllocTRES", sacct_text.tres_processors),
+    ("AllocCPUS", sacct_text.counts), ("NCPUS", sacct_text.counts), ("AllocTRES", sacct_text.tres_counts("cpu")),
 )  # fmt: skip
-_REQUESTED: Readers = (("ReqCPUS", sacct_text.counts), ("ReqTRES", sacct_text.tres_processors))
+_REQUESTED: Readers = (("ReqCPUS", sacct_text.counts), ("ReqTRES", sacct_text.tres_counts("cpu")))
 _NODES: Readers = (
     *((name, sacct_text.counts) for name in ("AllocNodes", "NNodes", "ReqNodes")),
-    ("AllocTRES", sacct_text.tres_nodes), ("NodeList", sacct_text.node_counts),
+    ("AllocTRES", sacct_text.tres_counts("node")), ("NodeList", sacct_text.node_counts),
 )  # fmt: skip
 _GPUS: Readers = (
     *((name, sacct_text.gpus) for name in ("AllocTRES", "ReqTRES", "AllocGRES")), ("ReqGRES", _gpus_per_node),
@@ -309,9 +305,9 @@ _NUMBERS: dict[str, Readers] = {
     "requested": _REQUESTED,
     "nodes": _NODES,
     "gpus": _GPUS,
-    "memory_kb": (*_MEMORY, ("ReqMem", _memory_of(""))),
-    "memory_per_node_kb": (("ReqMem", _memory_of("n")),),
-    "memory_per_processor_kb": (("ReqMem", _memory_of("c")),),
+    "memory_kb": (*_MEMORY, ("ReqMem", sacct_text.memories_kb(""))),
+    "memory_per_node_kb": (("ReqMem", sacct_text.memories_kb("n")),),
+    "memory_per_processor_kb": (("ReqMem", sacct_text.memories_kb("c")),),
     "energy_j": (("ConsumedEnergyRaw", sacct_text.energies), ("ConsumedEnergy", sacct_text.energies)),
 }
 

@@ -274,14 +274,9 @@ def node_names(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(listed(text))) if nodes_named(text) <= MOST_NODES else ()
 
 
-def tres_processors(dump: Dump, name: str) -> Floats:
-    """The ``cpu=`` entry of a TRES list such as ``billing=4,cpu=4,mem=8G,node=1``; NaN if missing."""
-    return _each(dump, name, lambda text: _tres_count(text, "cpu"), _TRES_FIX)
-
-
-def tres_nodes(dump: Dump, name: str) -> Floats:
-    """The ``node=`` entry of a TRES list; NaN if missing."""
-    return _each(dump, name, lambda text: _tres_count(text, "node"), _TRES_FIX)
+def tres_counts(key: str) -> Callable[[Dump, str], Floats]:
+    """Reader of one entry (``cpu``, ``node``) of TRES lists such as ``cpu=4,mem=8G,node=1``; NaN if missing."""
+    return lambda dump, name: _each(dump, name, lambda text: _tres_count(text, key), _TRES_FIX)
 
 
 def tres_memory_kb(dump: Dump, name: str) -> Floats:
@@ -297,16 +292,15 @@ def gpus(dump: Dump, name: str) -> Floats:
     return _each(dump, name, _gpus, "write a number of GPUs, such as gres/gpu=2 in TRES, gpu:2 or gpu:a100:2 in GRES")
 
 
-def memories_kb(dump: Dump, name: str, per: str) -> Floats:
-    """ReqMem [kB] of rows with the suffix ``per``; NaN for others, and for 0, which asks for whole nodes.
+def memories_kb(per: str) -> Callable[[Dump, str], Floats]:
+    """Reader of ReqMem [kB] of rows with the suffix ``per``; NaN for others, and for 0, which asks for whole nodes.
 
     Args:
-        dump: the rows.
-        name: the field.
         per: ``c`` for memory per processor (``2Gc``), ``n`` for memory per node (``8Gn``), both until Slurm 21.08; no
             suffix for memory of the whole job.
     """
-    return _each(dump, name, lambda text: _memory_kb(text, per), "write memory such as 4000M, 2Gc or 16Gn")
+    fix = "write memory such as 4000M, 2Gc or 16Gn"
+    return lambda dump, name: _each(dump, name, lambda text: _memory_kb(text, per), fix)
 
 
 def node_counts(dump: Dump, name: str) -> Floats:

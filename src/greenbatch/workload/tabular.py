@@ -135,11 +135,9 @@ def _positions(names: Sequence[str], ours: Mapping[str, str], path: Path) -> tup
     needed = [theirs for theirs, name in ours.items() if name in REQUIRED or theirs != name]
     for theirs in needed:
         if ours[theirs] not in positions:
-            shown = ", ".join(names)[:120]
-            raise InputError(
-                f"column is missing; the file has {shown!a}", file=path, line=1, field=theirs,
-                fix="name the columns on the first line, or map the file's names to " + ", ".join(REQUIRED),
-            )  # fmt: skip
+            problem = f"column is missing; the file has {', '.join(names)[:120]!a}"
+            fix = "name the columns on the first line, or map the file's names to " + ", ".join(REQUIRED)
+            raise InputError(problem, file=path, line=1, field=theirs, fix=fix)
     return positions, [name for name in names if name not in ours]
 
 
@@ -272,6 +270,5 @@ def _check(table: dict[str, Floats], lines: NDArray[np.int64], theirs: Mapping[s
         if again.size:
             row = int(again.min())
             fix = "give each job its own number, or leave the column out"
-            raise InputError(
-                f"{ids[row]:g} occurs twice", file=path, line=int(lines[row]), field=theirs["job_id"], fix=fix
-            )
+            line, problem = int(lines[row]), f"{ids[row]:g} occurs twice"
+            raise InputError(problem, file=path, line=line, field=theirs["job_id"], fix=fix)
