@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.arguments import whole_number
-from greenbatch.cluster.node_lists import MOST_NODES
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.files import read_bytes
+from greenbatch.node_lists import MOST_NODES
 from greenbatch.workload import sacct_text
 from greenbatch.workload.ledger import Ledger, none_left
 from greenbatch.workload.local_time import unix_times, zone

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster.node_lists import MOST_NODES, listed, node_count
 from greenbatch.errors import InputError
+from greenbatch.node_lists import MOST_NODES, listed, node_count
 
 Floats = NDArray[np.float64]
 
