@@ -67,10 +67,19 @@ def test_nothing_that_matters_is_folded_and_nothing_is_lost(made: list[Note]) ->
     assert len(told) <= max(FEW, len(must) + 1)
 
 
+def test_large_numbers_have_separators() -> None:
+    assert str(Note("rows", 1_234_567, 9_999)) == "rows: 1,234,567, first at line 9999"
+
+
 def test_shares_are_of_jobs_and_processor_hours() -> None:
     touched, work = np.array([True, False, False, False]), np.array([6.0, 1.0, np.nan, 1.0])
     assert shares_of(touched, work) == ((0.75, "processor-hours"), (0.25, "jobs"))
+    assert shares_of(~touched, work) == ((0.75, "jobs"),), "the hours of one are not known"
     assert shares_of(touched) == ((0.25, "jobs"),)
+    assert shares_of(np.array([2, 3]), np.array([6.0, 2.0, 8.0, 4.0]), jobs=np.array([1, 1, 3, 5])) == (
+        (0.6, "processor-hours"),
+        (0.8, "jobs"),
+    )
     assert shares_of(np.zeros(0, dtype=bool)) == ()
     assert left_out_work([SEED, DROPPED, CUT]) == 0.75
 

@@ -20,7 +20,18 @@ from pages import PAGES, ROOT, anchors, blocks, commands, links, mentioned_comma
 SOURCE = ROOT / "src" / "greenbatch"
 ORDER = {
     "": (
-        ("arguments", "display", "errors", "notes", "storage", "files", "json_input", "data_catalog", "provenance"),
+        (
+            "arguments",
+            "display",
+            "errors",
+            "notes",
+            "node_lists",
+            "storage",
+            "files",
+            "json_input",
+            "data_catalog",
+            "provenance",
+        ),
         ("workload", "energy", "cluster"),
         ("engine",),
         ("policies",),

@@ -22,7 +22,8 @@ Level = Literal["fact", "repair", "change", "warning"]
 """
 
 Share = tuple[float, str]
-"""A part of a whole and what of: ``(0.75, "processor-hours")``; also ``jobs``, ``energy`` or ``hours``. From 0 to 1."""
+"""A part of a whole and what of: ``(0.75, "processor-hours")``; also ``jobs``, ``energy``, ``hours`` or ``processors``.
+From 0 to 1."""
 
 LEVELS: tuple[Level, ...] = get_args(Level)
 JOBS = "jobs"
@@ -49,7 +50,7 @@ class Note:
     level: Level = "repair"
     """How much it matters."""
     shares: tuple[Share, ...] = ()
-    """What it touches: shares of the jobs, processor-hours, energy or hours, where known."""
+    """What it touches, where known."""
     of: tuple[str, ...] = ()
     """The schedulers, or values of a sweep, that it is about, if not all; they are shown before the text."""
 
@@ -65,7 +66,7 @@ class Note:
 
     def __str__(self) -> str:
         whose = f"{', '.join(self.of)}: " if self.of else ""
-        count = "" if not self.count else f": {self.count}"
+        count = "" if not self.count else f": {self.count:,}"
         where = "" if self.first_line is None else f", first at line {self.first_line}"
         touched = " and ".join(f"{percent(part)} of the {of}" for part, of in self.shares)
         return f"{whose}{self.what}{count}{where}" + (f" ({touched})" if touched else "")
@@ -111,18 +112,24 @@ def records(notes: Iterable[Note]) -> list[dict[str, Any]]:
     ]
 
 
-def shares_of(touched: NDArray[np.bool_], work: NDArray[np.float64] | None = None) -> tuple[Share, ...]:
-    """The shares of the processor-hours, if known, and of the jobs that are touched.
+def shares_of(
+    touched: NDArray[np.bool_] | NDArray[np.intp],
+    work: NDArray[np.float64] | None = None,
+    jobs: NDArray[np.float64] | None = None,
+) -> tuple[Share, ...]:
+    """The shares of the processor-hours, if those of all that is touched are known, and of the jobs.
 
     Args:
-        touched: which jobs, shape (n,).
-        work: processors x run time of every job, not negative, shape (n,); unknown ones count as none.
+        touched: which rows, shape (n,), or their numbers.
+        work: processors x run time of every row, not negative, NaN if unknown, shape (n,).
+        jobs: how many jobs each row stands for, shape (n,); 1 by default.
     """
     import numpy as np
 
-    known = 0.0 if work is None else float(np.nansum(work))
-    hours = ((float(np.nansum(np.asarray(work)[touched])) / known, "processor-hours"),) if known > 0 else ()
-    return (*hours, (float(np.mean(touched)), "jobs")) if len(touched) else ()
+    wholes = [] if work is None else [(work, "processor-hours")]
+    wholes.append((np.ones(len(touched)) if jobs is None else jobs, "jobs"))
+    amounts = ((whole[touched].sum(), np.nansum(whole), of) for whole, of in wholes)
+    return tuple((float(part / whole), of) for part, whole, of in amounts if whole > 0 and np.isfinite(part))
 
 
 def left_out_work(notes: Iterable[Note]) -> float:

@@ -93,11 +93,11 @@ def test_09_memory_per_node_per_processor_and_per_job():
 def test_10_an_absurd_counter_costs_nothing_and_is_not_spread():
     jobs = read("10-energy.txt")
     assert jobs.power_w.tolist() == pytest.approx([500, 500, np.nan, np.nan, np.nan], nan_ok=True)
-    left_out = note(jobs, "beyond all plausible")
+    left_out = note(jobs, "implausible job power")
     assert (left_out.count, left_out.first_line, left_out.level, left_out.about) == (1, 4, "warning", "power_w")
     assert shares(left_out)["jobs"] == 0.2
     assert shares(left_out)["energy"] == 1.0, "more than all others together"
-    with pytest.raises(InputError, match=r"line 4: ConsumedEnergyRaw: .*left out \(clear the value\)"):
+    with pytest.raises(InputError, match=r"line 4: ConsumedEnergyRaw: .*ignored \(clear the value\)"):
         read("10-energy.txt", strict=True)
 
     options: dict[str, Any] = {"trace": FIELD / "10-energy.txt", "processors": 256}
@@ -105,7 +105,7 @@ def test_10_an_absurd_counter_costs_nothing_and_is_not_spread():
     per_processor_w = (500 * 3600 + 500 * 1800) / (128 * 3600 + 64 * 1800)
     assert whole.workload.power_w.tolist() == pytest.approx([500, 500, *[64 * per_processor_w] * 3])
     assert energy_kwh(whole.workload) < 1.0
-    with pytest.raises(InputError, match="beyond all plausible"):
+    with pytest.raises(InputError, match="implausible job power"):
         gb.load_scenario("default", strict=True, **options)
 
 
@@ -113,7 +113,7 @@ def test_10_the_command_refuses_it_under_strict(tmp_path, capsys):
     (tmp_path / "site.toml").write_text('name = "s"\n[site]\nkind = "synthetic"\n')
     words = ["whatif", "--trace", str(FIELD / "10-energy.txt"), "--site", str(tmp_path / "site.toml")]
     assert main([*words, "--processors", "256", "--strict", "--out", str(tmp_path / "out")]) == 2
-    assert "10-energy.txt, line 4: ConsumedEnergyRaw: power of a job beyond all plausible" in capsys.readouterr().err
+    assert "10-energy.txt, line 4: ConsumedEnergyRaw: implausible job power" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -188,7 +188,7 @@ def test_41_the_energy_of_a_shared_node_is_counted_once():
     jobs = read("41-shared-node-energy.txt")
     assert energy_kwh(jobs) == pytest.approx(0.8)
     assert jobs.power_w == pytest.approx(100)
-    split = note(jobs, "measured jobs shared nodes")
+    split = note(jobs, "energy of shared nodes")
     assert (split.count, split.level, shares(split)["jobs"]) == (8, "change", 1.0)
     assert energy_kwh(read("41-shared-node-energy.txt", shared_nodes="keep")) == pytest.approx(6.4)
 

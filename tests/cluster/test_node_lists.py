@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from greenbatch.cluster.node_lists import node_list
 from greenbatch.errors import InputError
+from greenbatch.node_lists import node_list
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ PART = "PartitionName=p Nodes=a1\n"
             "NodeName=a Gres=gpu:many\nNodeName=b Gres=gpu:a100:x\n",
             "line 2: Gres: 'gpu:a100:x' is not a number of GPUs",
         ),
-        ("NodeName=a[1-\n", "line 1: NodeName: 'a[1-': 'a[1-' has a bracket that is not closed"),
+        ("NodeName=a[1-\n", "line 1: NodeName: 'a[1-': has a bracket that is not closed"),
         ("NodeName=a[2-1] CPUs=1\n", "line 1: NodeName: 'a[2-1]': the range 2-1 runs backward"),
         ("NodeName= CPUs=1\n", "line 1: NodeName: '': has a blank name"),
         (NODE + "\nNodeName=a2\n", "line 3: NodeName: 'a2' is on line 1 too (name each node once)"),

@@ -247,6 +247,7 @@ def test_the_nearest_year_counts():
         site, notes = repeated(series, unix(year, 5, 1), 3.0)
         assert at(site, site.renewable_w, unix(year, 5, 2)) == found
         assert bool(notes) == (year != found)
+        assert all("outside these dates, values of the same date in another year" in note.what for note in notes)
 
 
 def test_jobs_beyond_a_short_series_have_whole_weeks_of_it():
@@ -254,7 +255,7 @@ def test_jobs_beyond_a_short_series_have_whole_weeks_of_it():
     month = watts(np.arange(30 * 24), clock="unix", start_s=unix(2026, 6, 1))
     site, notes = repeated(month, unix(2026, 6, 30), 4.0)
     assert [note.shares for note in notes] == [((0.75, "hours"),)]
-    assert "covers 2026-06-01 to 2026-07-01: for hours of the jobs beyond it, whole weeks" in notes[0].what
+    assert "covers 2026-06-01 to 2026-07-01: outside these dates, whole weeks of it again" in notes[0].what
     assert at(site, site.renewable_w, unix(2026, 6, 30, 23)) == 29 * 24 + 23
     assert at(site, site.renewable_w, unix(2026, 7, 1, 5)) == 2 * 24 + 5  # Wednesday, as 3 June
     assert at(site, site.renewable_w, unix(2027, 6, 4, 5)) == 3 * 24 + 5  # the same date of its own year

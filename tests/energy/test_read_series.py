@@ -5,6 +5,7 @@ import tomllib
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
+import polars as pl
 import pytest
 
 from greenbatch.energy import power, read_series
@@ -433,3 +434,21 @@ def test_coarser_steps_of_a_part_are_held(tmp_path, quantity):
     path = write(tmp_path, *rows[:20], *rows[24:])
     with pytest.raises(InputError, match="a gap of 4500 s"):
         read(path, time_kind="elapsed", unit=quantity)
+
+
+def test_two_markets_are_refused_in_every_kind_of_file_and_rows_keep_their_numbers(tmp_path):
+    rows = [f"2024-01-01T{hour:02}:00,{market},{price}" for hour in range(8) for market, price in (("A", 1), ("B", 2))]
+    (tmp_path / "two.csv").write_text("\n".join(["time,market,power", *rows]) + "\n")
+    table = pl.read_csv(tmp_path / "two.csv")
+    table.write_parquet(tmp_path / "two.parquet")
+    table.cast({"market": pl.Categorical}).write_parquet(tmp_path / "coded.parquet")
+    options = {"columns": ["power"], "unit": "kW", "time_kind": "utc", "time_column": "time"}
+    for name in ("two.csv", "two.parquet", "coded.parquet"):
+        with pytest.raises(InputError, match="the file has several series"):
+            read_series(tmp_path / name, **options, duplicates="first")
+        assert read_series(tmp_path / name, **options, where={"market": "B"}).values.tolist() == [2000] * 8
+    table.with_columns(pl.when(pl.int_range(16) == 3).then(None).otherwise("power").alias("power")).write_parquet(
+        tmp_path / "blank.parquet"
+    )
+    with pytest.raises(InputError, match="power: the value is missing in row 4"):
+        read_series(tmp_path / "blank.parquet", **options, where={"market": "B"})

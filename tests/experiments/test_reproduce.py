@@ -202,7 +202,7 @@ def test_command_line_prints_notes_before_the_tables_and_the_count_after(
     greenbatch_data("swf/lublin_256.swf.gz")
     assert main(["reproduce", "rlscheduler", "--traces", "Lublin-1", "--starts", "0"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    told = "warning: requested time missing, run time used: 10000, first at line 8 (100% of the processor-hours and"
+    told = "warning: requested time missing, run time used: 10,000, first at line 8 (100% of the processor-hours and"
     assert lines[0].startswith(told)
     assert lines[1].startswith("Table V, Lublin-1")
     counted = r"0 of 20 computed figures equal .*; 4 are learned columns, not computed here; .*\."

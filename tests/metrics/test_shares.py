@@ -20,7 +20,6 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.metrics import Cut, evaluate, evaluate_parts, horizon_of, measure, parts_of
 from greenbatch.metrics.breakdown import AMOUNTS, UNCOUNTED, nested
-from greenbatch.metrics.months import BILL
 from greenbatch.metrics.shares import SOLD
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
@@ -136,7 +135,6 @@ def check(jobs: Workload, cluster: Cluster, site: Site, rules: Rules = PLAIN, cu
         months = [figures[metric] for figures in found["month"].values() if metric in figures]
         total = np.nan if np.isnan(months).all() else np.nansum(months)
         assert total == pytest.approx(whole[MONTHS[metric]], rel=1e-9, abs=1e-12, nan_ok=True), metric
-    assert {*BILL} >= {*MONTHS}
     alone = nested(evaluate_parts(run, divided))
     for by, of in alone.items():
         for metric, of_all in {"energy_kwh": "energy_kwh", "cost": "energy_cost", "carbon_kg": "carbon_kg"}.items():

@@ -173,10 +173,10 @@ def test_series_that_are_used_again_are_named_with_dates(folder):
     keys = "[site.grid.carbon]\n" + READ.format(file="p.csv", column="g", unit="g/kWh")
     late = {"workload.unix_start_s": float(JANUARY_1 + 7 * 86_400)}
     site = scenario(keys, SUN.format(align="calendar").replace("[[", "repeat = true\n[[", 1), **late).site
-    again = "for hours of the jobs beyond it,"
+    again = "outside these dates,"
     assert [str(note) for note in site.notes if again in note.what] == [
-        f"solar (sun.csv) covers 2024-01-01 to 2024-01-03: {again} whole days of it are used again (100% of the hours)",
-        f"grid.carbon (p.csv) covers 2024-01-01 to 2024-01-01T12:00: {again} it is used again (100% of the hours)",
+        f"solar (sun.csv) covers 2024-01-01 to 2024-01-03: {again} whole days of it again (100% of the hours)",
+        f"grid.carbon (p.csv) covers 2024-01-01 to 2024-01-01T12:00: {again} all of it again (100% of the hours)",
     ]
     assert not any("cut off" in note.what for note in site.notes)
     notes = scenario(keys, SUN.format(align="trace-start").replace("[[", "repeat = true\n[[", 1)).site.notes

@@ -36,6 +36,30 @@ def test_ids_limits_and_the_size_of_the_machine(tmp_path):
     assert unknown.level == "warning", "no limit at all: schedulers know the run time"
 
 
+def test_shares_are_of_all_jobs_of_the_file(tmp_path):
+    path = written(tmp_path, [job(1), job(2, profile="p"), job(3, profile="p"), job(4, res=9)], nb_res=8)
+    w = read_workload(path)
+    assert [(note.count, dict(map(reversed, note.shares))["jobs"]) for note in w.notes[:2]] == [(2, 0.5), (1, 0.25)]
+    assert "larger" in w.notes[1].what
+    assert (w.trace_row.tolist(), w.job_id.tolist()) == ([0], [0])
+
+
+def test_a_job_of_no_time_is_dropped(tmp_path):
+    path = written(tmp_path, [job(1), job(2, profile="z")], {**PROFILES, "z": {"type": "delay", "delay": 0}})
+    w = read_workload(path)
+    assert w.run_time_s.tolist() == [60]
+    assert (w.notes[0].what, w.notes[0].count) == ("job that ran for 0 s dropped", 1)
+    with pytest.raises(InputError, match=r"jobs\[1\]: job that ran for 0 s"):
+        read_workload(path, strict=True)
+
+
+@pytest.mark.parametrize(("dropped", "options"), [({"profile": "p"}, {}), ({"res": 9}, {"processors": 8})])
+def test_what_strict_refuses_has_its_place(tmp_path, dropped, options):
+    path = written(tmp_path, [job(1), job(2, **dropped)])
+    with pytest.raises(InputError, match=r"jobs.json: jobs\[1\]: job (of a profile|larger)"):
+        read_workload(path, strict=True, **options)
+
+
 @pytest.mark.parametrize(
     ("jobs", "profiles", "says"),
     [
@@ -43,7 +67,8 @@ def test_ids_limits_and_the_size_of_the_machine(tmp_path):
         ([job(1, res=0)], None, r"jobs\[0\].res: is 0"),
         ([job(1), job(1)], None, "'1' occurs twice"),
         ([job(1)], {"d": {"type": "delay"}}, "profiles.d.delay: is missing"),
-        ([job(1)], {"d": {"type": "delay", "delay": 0}}, "profiles.d.delay: is 0"),
+        ([job(1)], {"d": {"type": "delay", "delay": -1}}, "profiles.d.delay: is -1"),
+        ([job(1)], {"d": {"type": "delay", "delay": 0}}, "no job is left .*that ran for 0 s dropped: 1"),
         ([job(1, profile="p")], None, "no job is left"),
         ([job(1, walltime="1h")], None, r"jobs\[0\].walltime: is .1h."),
     ],

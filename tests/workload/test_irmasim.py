@@ -53,7 +53,7 @@ def test_another_reference_and_a_machine_size(tmp_path):
     (dropped,) = (note for note in small.notes if "larger" in note.what)
     assert (dropped.what, dropped.count) == ("job larger than the machine (6 processors) dropped", 3)
     assert dict(map(reversed, dropped.shares))["jobs"] == 3 / 5
-    with pytest.raises(InputError, match="job larger than the machine"):
+    with pytest.raises(InputError, match=r"jobs.json: jobs\[\d\]: job larger than the machine"):
         read_workload(path, processors=6, strict=True)
     with pytest.raises(InputError, match="no job is left"):
         read_workload(path, processors=1)

@@ -76,5 +76,6 @@ def test_a_table_and_what_is_filled_in_from_it(tmp_path):
     assert measured_power(w).power_w == pytest.approx(200), "not spread"
     assert w.with_columns(power_w=np.ones(10)).notes == tuple(n for n in w.notes if n.about != "power_w")
     path.write_text(path.read_text().replace("power_w", "watts"))
-    with pytest.raises(InputError, match=r"line 10: watts: power of a job beyond all plausible .*clear the value"):
+    rule = "implausible job power .over 20 kW per node, or per processor where nodes are unknown, or 20 times"
+    with pytest.raises(InputError, match=rf"line 10: watts: {rule} .*clear the value"):
         read_table(path, {"watts": "power_w"}, strict=True)

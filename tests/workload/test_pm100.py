@@ -126,15 +126,27 @@ def test_a_sensor_that_fails_is_left_out_of_the_mean(read):
     frame = one(frame, 2, num_nodes_alloc=1, node_power_consumption=[65_535, 65_535])
     w = read(frame)
     assert by_row(w, "power_w")[:3].tolist() == pytest.approx([800, 4_000, np.nan], nan_ok=True)
-    assert told(w)["job with power samples beyond all plausible, these left out"] == 3
-    (left_out,) = (note for note in w.notes if "samples beyond" in note.what)
+    assert told(w)["implausible power samples of a job ignored"] == 3
+    (left_out,) = (note for note in w.notes if "plausible power samples" in note.what)
     assert (left_out.level, dict(map(reversed, left_out.shares))["jobs"]) == ("warning", 3 / 200)
-    with pytest.raises(InputError, match="line 1: node_power_consumption: job with power samples beyond all"):
+    with pytest.raises(InputError, match="line 1: node_power_consumption: implausible power samples"):
         read(frame, strict=True)
     believed = read(frame, strict=True, most_node_w=70_000)
     assert by_row(believed, "power_w")[:3].tolist() == pytest.approx([67_135 / 3, 84_500 / 5, 65_535])
     clear = read(JOBS, strict=True)
     assert not any("plausible" in what for what in told(clear))
+
+
+def test_shares_of_the_energy_are_told_only_where_energy_is_known(read, tmp_path):
+    hot = one(JOBS, 0, num_nodes_alloc=1, node_power_consumption=[15_000] * 3)
+    (told_of,) = (n for n in read(one(hot, 0, run_time=None, end_time=None)).notes if "plausible" in n.what)
+    assert dict(map(reversed, told_of.shares))["energy"] == 0, "it ran for no known time"
+    for name in "ab":
+        still = one(one(hot, 0, run_time=0), 1, run_time=0).head(3)
+        (tmp_path / "two").mkdir(exist_ok=True)
+        written(one(still, 2, node_power_consumption=[]), tmp_path / "two" / f"{name}.parquet")
+    (told_of,) = (n for n in read_pm100(tmp_path / "two").notes if "plausible" in n.what)
+    assert (told_of.count, told_of.shares) == (2, ((0.0, "processor-hours"), (1 / 3, "jobs"))), "no energy at all"
 
 
 def test_jobs_measured_for_a_part_of_their_time_are_counted(read):

@@ -261,9 +261,9 @@ def test_a_second_header_names_the_fields_of_the_rows_below_it(dump):
 def test_a_last_line_that_is_cut_off_is_left_out_with_a_warning(dump):
     text = table(GOOD, GOOD.replace("1|", "2|", 1), fields=FIELDS)[:-9]
     w = dump(text)
-    (cut,) = (note for note in w.notes if "cut off" in note.what)
+    (cut,) = (note for note in w.notes if "truncated" in note.what)
     assert (w.job_id.tolist(), cut.level, cut.first_line) == ([1], "warning", 3)
-    with pytest.raises(InputError, match="line 3: row: last line is cut off"):
+    with pytest.raises(InputError, match="line 3: row: truncated last line"):
         dump(text, strict=True)
 
 

@@ -63,7 +63,7 @@ def test_energies_of_jobs_are_kept_and_those_of_nodes_split(tmp_path):
     path.write_text(rows(of_node))
     w = read_sacct(path)
     assert w.power_w @ w.run_time_s == pytest.approx(800 * 1000), "the node's"
-    assert "measured jobs shared nodes: the energy of these is split by processors" in [n.what for n in w.notes]
+    assert "energy of shared nodes split by processors" in [n.what for n in w.notes]
     path.write_text(rows(of_jobs))
     w = read_sacct(path)
     assert w.power_w.tolist() == [10, 20, 40, 80]
@@ -98,3 +98,22 @@ def test_jobs_that_may_have_shared_nodes_are_named_where_no_list_tells(tmp_path)
     )
     (note,) = (each for each in read_sacct(path).notes if "shared" in each.what)
     assert (note.count, note.first_line, note.level) == (1, 3, "warning")
+
+
+def test_a_node_that_is_named_twice_is_one_node(tmp_path):
+    path = tmp_path / "sacct.txt"
+    path.write_text(f"{HEADER}\n1|COMPLETED|900|1000|100|8|n1,n1|80000\n2|COMPLETED|900|5000|100|8|n[1-2],n1|80000\n")
+    w = read_sacct(path)
+    assert w.power_w.tolist() == [800, 800]
+    assert not any("shared" in note.what for note in w.notes)
+
+
+def test_lists_of_more_nodes_than_memory_holds_split_nothing(tmp_path):
+    path = tmp_path / "sacct.txt"
+    jobs = (f"{k}|COMPLETED|900|1000|100|8|{chr(97 + k)}[1-1000000]|80000" for k in range(12))
+    path.write_text("\n".join([HEADER, *jobs]) + "\n")
+    w = read_sacct(path)
+    (note,) = (each for each in w.notes if "shared" in each.what)
+    assert w.power_w.tolist() == [800] * 12
+    assert (note.count, note.level) == (12, "warning")
+    assert "(NodeLists name more than 10,000,000 in all): each has the energy of its whole nodes" in note.what

@@ -8,8 +8,8 @@ from typing import Any
 
 from greenbatch.cluster.catalog import node_type
 from greenbatch.cluster.machines import ContentionModel, MemoryContention, NodeCluster, NodeGroup
-from greenbatch.cluster.node_lists import node_list
 from greenbatch.errors import InputError, did_you_mean
+from greenbatch.node_lists import node_list
 from greenbatch.notes import Note
 
 _FIELDS = frozenset(field.name for field in fields(NodeGroup))

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from greenbatch.cluster.groups import with_speeds
 from greenbatch.cluster.machines import MemoryContention, NodeCluster, NodeGroup
-from greenbatch.cluster.node_lists import MOST_NODES
 from greenbatch.errors import InputError
 from greenbatch.json_input import Json, read_json
+from greenbatch.node_lists import MOST_NODES
 from greenbatch.notes import Note
 
 _CONSTANTS = ("b", "c", "da", "db", "dc", "dd")

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from greenbatch.cluster.groups import unknown_power
 from greenbatch.cluster.machines import NodeCluster, NodeGroup
-from greenbatch.cluster.node_lists import node_list
 from greenbatch.cluster.priority import Partition, Priority, PriorityWeights
 from greenbatch.cluster.slurm_text import Entry, read_entries
 from greenbatch.errors import InputError, did_you_mean
+from greenbatch.node_lists import node_list
 from greenbatch.notes import Note
 
 _GB_PER_MB = 1024.0**2 / 1e9

@@ -36,17 +36,16 @@ class Columns:
     sha256: str
     cells: dict[str, list[str]]
     first_line: int | None
-    """Line of the first row in a text file without blank lines; ``None`` for Parquet."""
+    """Line of the first row in a text file; ``None`` for Parquet."""
     lines: tuple[int, ...] = ()
-    """Line of each row, if blank or quoted lines make the lines not consecutive."""
+    """Line of each row, or its number in Parquet from 1, if they are not consecutive."""
     others: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The other columns of a text file, which may tell apart rows of equal times."""
+    """The other columns of texts, which may tell apart rows of equal times."""
 
     def place(self, row: int) -> tuple[int | None, str]:
         """Line number of a row, and text to append for files without lines."""
-        if self.first_line is None:
-            return None, f" in row {row + 1}"
-        return (self.lines[row] if self.lines else self.first_line + row), ""
+        number = self.lines[row] if self.lines else (self.first_line or 1) + row
+        return (None, f" in row {number}") if self.first_line is None else (number, "")
 
     def take(self, rows: Sequence[int]) -> Columns:
         """A selection of the rows."""
@@ -54,12 +53,8 @@ class Columns:
         def chosen(columns: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
             return {name: [column[row] for row in rows] for name, column in columns.items()}
 
-        if self.first_line is None:
-            return replace(self, cells=chosen(self.cells), others=chosen(self.others))
-        lines = tuple(self.lines[row] if self.lines else self.first_line + row for row in rows)
-        return replace(
-            self, cells=chosen(self.cells), others=chosen(self.others), first_line=lines[0] if lines else 1, lines=lines
-        )
+        lines = tuple(self.lines[row] if self.lines else (self.first_line or 1) + row for row in rows)
+        return replace(self, cells=chosen(self.cells), others=chosen(self.others), lines=lines)
 
     def refuse(self, row: int, problem: str, *, field: str, fix: str | None = None) -> InputError:
         """The error for one cell."""
@@ -118,12 +113,8 @@ def read_columns(
     places = [_index(file, header, name, lines[0], spellings.get(name, ())) for name in wanted]
     for row, line in zip(rows, lines, strict=True):
         if len(row) != len(header):
-            raise InputError(
-                f"has {len(row)} fields, the header has {len(header)}",
-                file=file,
-                line=line,
-                fix="complete or remove the line",
-            )
+            problem = f"has {len(row)} fields, the header has {len(header)}"
+            raise InputError(problem, file=file, line=line, fix="complete or remove the line")
     cells = {name: [row[at].strip() for row in rows[1:]] for name, at in zip(wanted, places, strict=True)}
     rest = [at for at, name in enumerate(header) if at not in places and header.count(name) == 1]
     others = {header[at]: [row[at].strip() for row in rows[1:]] for at in rest}
@@ -137,11 +128,7 @@ def _selected(table: Columns, where: Mapping[str, str]) -> Columns:
         kept = [row for row, cell in enumerate(cells) if cell == text]
         if not kept:
             different = list(dict.fromkeys(cells))
-            fix = (
-                "use one of "
-                + ", ".join(f'"{cell}"' for cell in different[:6])
-                + ("" if len(different) < 7 else ", ...")
-            )
+            fix = "use one of " + ", ".join(f'"{cell}"' for cell in different[:6]) + ", ..." * (len(different) > 6)
             raise InputError(f"no row has {text!r}", file=table.file, field=f"where.{column}", fix=fix)
         table = table.take(kept)
     return table
@@ -203,15 +190,18 @@ def _parquet(file: str | Path, names: Sequence[str]) -> Columns:
 
     raw, digest = read_bytes(file)
     try:
-        header = list(parquet_schema(io.BytesIO(raw), Path(file)))
-        places = [header[_index(file, header, name, None)] for name in names]
-        frame = polars.read_parquet(io.BytesIO(raw), columns=places)
+        schema = parquet_schema(io.BytesIO(raw), Path(file))
+        for name in names:
+            _index(file, list(schema), name, None)
+        of_texts = (polars.String, polars.Categorical, polars.Enum)
+        rest = [name for name, kind in schema.items() if kind in of_texts and name not in names]
+        frame = polars.read_parquet(io.BytesIO(raw), columns=[*names, *rest])
     except polars.exceptions.PolarsError as error:
         raise InputError(f"is not a Parquet file: {str(error).splitlines()[0]}", file=file) from None
     if not frame.height:
         raise InputError("has no data rows", file=file, fix="write at least one row")
     cells = {}
-    for name in names:
+    for name in frame.columns:
         column = frame[name]
         if column.dtype == polars.Datetime:
             zone = getattr(column.dtype, "time_zone", None)
@@ -220,4 +210,5 @@ def _parquet(file: str | Path, names: Sequence[str]) -> Columns:
         elif column.dtype.is_nested():
             raise InputError(f"holds {column.dtype}, not numbers or stamps", file=file, field=name, fix="flatten it")
         cells[name] = ["" if cell is None else str(cell).strip() for cell in column.to_list()]
-    return Columns(str(file), digest, cells, None)
+    others = {name: cells.pop(name) for name in rest}
+    return Columns(str(file), digest, cells, None, others=others)

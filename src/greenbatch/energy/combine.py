@@ -15,7 +15,7 @@ from greenbatch.energy.resample import SAME_S, mean_steps
 from greenbatch.energy.samples import MOST_STEPS, check_choice
 from greenbatch.energy.series import Series
 from greenbatch.energy.site import Site
-from greenbatch.energy.stamps import show_date
+from greenbatch.energy.stamps import YEARS_S, show_date
 from greenbatch.errors import InputError
 from greenbatch.notes import Note
 
@@ -28,7 +28,6 @@ LEAST_SHARED = 0.1
 """Share of the shortest series that all must cover together if they repeat from the start of the trace."""
 MOST_CUT = 0.01
 """Share of a series that may be cut off without a warning if what is left repeats."""
-_YEAR_1900_S, _YEAR_2100_S = -2_208_988_800.0, 4_102_444_800.0
 
 
 def combine(
@@ -141,7 +140,7 @@ def _placed(
     if unix_start_s is None:
         fix = 'give a trace with UnixStartTime (or set its start), or use align = "trace-start"'
         raise InputError("the workload has no date", field="site.align", fix=fix)
-    if not _YEAR_1900_S <= unix_start_s <= _YEAR_2100_S:
+    if not YEARS_S[0] <= unix_start_s <= YEARS_S[1]:
         problem = f"the trace starts at {unix_start_s:.10g} s of Unix time"
         raise InputError(problem, field="site.align", fix="correct the trace's UnixStartTime")
     parts = {key: dated(series, unix_start_s) for key, series in every.items()}
@@ -167,12 +166,9 @@ def _check_covered(
     named = {_edge_name(every, starts_s, last=last): None for last in (False, True)}
     covered = " to ".join(show_date(unix_start_s + edge_s) for edge_s in covered_s)
     ends = f"to {show_date(unix_start_s + until_s)}" if until_s is not None else "on"
-    raise InputError(
-        f"{', '.join(named)} {'cover' if len(named) > 1 else 'covers'} {covered}, but the jobs run from "
-        f"{show_date(unix_start_s)} {ends}",
-        field="site.align",
-        fix="give series of that time, or set repeat = true: each series then repeats by its own dates",
-    )
+    problem = f"{', '.join(named)} {'cover' if len(named) > 1 else 'covers'} {covered}, but the jobs run from "
+    fix = "give series of that time, or set repeat = true: each series then repeats by its own dates"
+    raise InputError(f"{problem}{show_date(unix_start_s)} {ends}", field="site.align", fix=fix)
 
 
 def _edge(every: Mapping[str, Series], name: str, side: str) -> str:
@@ -206,11 +202,8 @@ def _check_overlap(
     at = f"; the trace starts {show_date(trace_s)}" if trace_s is not None else ""
     told = ", ".join(f"{name} {_covers(every[name])}" for name in dict.fromkeys((early, late)))
     shared = f"only {span_text(shared_s)}" if shared_s >= step_s - SAME_S else "less than one step"
-    raise InputError(
-        f"the series overlap by {shared}: {told}{at}",
-        field="site.sources",
-        fix="choose series that cover the same time",
-    )
+    problem, fix = f"the series overlap by {shared}: {told}{at}", "choose series that cover the same time"
+    raise InputError(problem, field="site.sources", fix=fix)
 
 
 def _covers(series: Series) -> str:
@@ -235,8 +228,8 @@ def _on_trace_clock(every: Mapping[str, Series]) -> dict[str, float]:
         raise InputError("dated and typical-year series have no common start", field="site.align", fix=fix)
     zeros: dict[bool, float] = {}
     for series in every.values():
-        dated = series.clock != "elapsed"
-        zeros[dated] = max(zeros.get(dated, -np.inf), series.start_s)
+        has_dates = series.clock != "elapsed"
+        zeros[has_dates] = max(zeros.get(has_dates, -np.inf), series.start_s)
     return {key: series.start_s - zeros[series.clock != "elapsed"] for key, series in every.items()}
 
 

@@ -91,9 +91,10 @@ def laid_out(
     source, kind = _sources(series, rows)
     begins_s = series.start_s + rows * step_s
     of_jobs = (begins_s + step_s > jobs_s[0]) & (begins_s < max(jobs_s[1], jobs_s[0] + step_s))
+    again = "all" if series.length_s < _DAY_S else "whole days" if series.length_s < _WEEK_S else "whole weeks"
     words = {
-        OTHER_YEAR: "for hours of the jobs beyond it, the same dates of its years are used",
-        WEEKS: f"for hours of the jobs beyond it, {_again(series)} used again",
+        OTHER_YEAR: "outside these dates, values of the same date in another year",
+        WEEKS: f"outside these dates, {again} of it again",
     }
     notes = []
     for which, told in words.items():
@@ -102,12 +103,6 @@ def laid_out(
             what += f"{show_date(series.start_s)} to {show_date(series.end_s)}: {told}"
             notes.append(Note(what, about=key, level="warning", shares=((hours, "hours"),)))
     return replace(series, values=series.values[source], start_s=series.start_s + first * step_s), notes
-
-
-def _again(series: Series) -> str:
-    if series.length_s < _DAY_S:
-        return "it is"
-    return f"whole {'weeks' if series.length_s >= _WEEK_S else 'days'} of it are"
 
 
 def _sources(series: Series, rows: Ints) -> tuple[Ints, Ints]:

@@ -114,15 +114,10 @@ def same_steps(series: Series, other: Series) -> Floats:
     Raises:
         InputError: length, start, step or clock differ.
     """
-    if (series.values.size, series.start_s, series.step_s, series.clock) != (
-        other.values.size,
-        other.start_s,
-        other.step_s,
-        other.clock,
-    ):
-        raise InputError(
-            f"does not have the same steps as {other.name}", field=series.name, fix="take both from one file"
-        )
+    steps, others = ((each.values.size, each.start_s, each.step_s, each.clock) for each in (series, other))
+    if steps != others:
+        problem = f"does not have the same steps as {other.name}"
+        raise InputError(problem, field=series.name, fix="take both from one file")
     return series.values
 
 
@@ -229,15 +224,18 @@ def read_series(
     )  # fmt: skip
     stamps = () if time_kind == "ignore" else _stamp_columns(file, time_column, time_columns)
     _check_columns(file, columns, time_kind, step_s)
-    flags = [] if repeated_column is None or not stamps else [repeated_column]
-    table = read_columns(
-        file, [*columns, *stamps, *flags], delimiter=delimiter, where=where, spellings=SPELLINGS
-    )  # fmt: skip
+    if repeated_column is not None and time_kind != "local":
+        fix = 'leave it out, or set time_kind = "local"'
+        problem = f"is {repeated_column!r}, but stamps are {time_kind}"
+        raise InputError(problem, file=file, field="repeated_column", fix=fix)
+    flags = [] if repeated_column is None else [repeated_column]
+    wanted = [*columns, *stamps, *flags]
+    table = read_columns(file, wanted, delimiter=delimiter, where=where, spellings=SPELLINGS)
     values, notes = column_values(table, columns, unit, missing=missing, negative=negative, decimal=decimal)
     if stamps:
         clock = FileClock(
             kind=time_kind, columns=stamps, time_zone=time_zone, time_format=time_format, ends=label == "end",
-            repeated_column=flags[0] if flags else None,
+            repeated_column=repeated_column,
         )  # fmt: skip
         times_s, jump_s = read_times(table, clock)
     else:
@@ -333,9 +331,8 @@ def _check_columns(file: str | Path, columns: Sequence[str], time_kind: TimeKind
         raise InputError(f"is {step_s}", file=file, field="step_s", fix="it must be > 0")
     if time_kind == "ignore":
         if step_s is None:
-            raise InputError(
-                "is missing", file=file, field="step_s", fix="rows without times require the length of a step"
-            )
+            fix = "rows without times require the length of a step"
+            raise InputError("is missing", file=file, field="step_s", fix=fix)
         return
     if len(columns) > 1:
         fix = 'give one column; only time_kind = "ignore" concatenates columns'

@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from itertools import pairwise
@@ -29,11 +28,14 @@ _FIXED = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::?(\d{2}))?")
 _EPOCH = datetime(1970, 1, 1)
 _EXAMPLE = datetime(2000, 12, 31, 23, 59, 59)
 _DAY_S = 86_400.0
-_YEAR_1900_S, _YEAR_2100_S = -2_208_988_800.0, 4_102_444_800.0
+FIRST_YEAR, LAST_YEAR = 1900, 2100
+"""Years of stamps: the rules of clocks are known in these, and sums of times stay within the calendar."""
 _MIDNIGHT = re.compile(r"(?:^|(?<=[ T]))24(?=:00|$)")
 DATE_ONLY = re.compile(r"\d{1,4}[-./]\d{1,2}[-./]\d{1,4}")
+YEARS_S = (-2_208_988_800.0, 4_133_980_800.0)
+"""Unix time of their begin and end. [s]"""
 _MOST_S = 1e11
-"""3000 years; Unix time in milliseconds is beyond."""
+"""3000 years: the longest elapsed time."""
 
 
 def zone(name: str) -> tzinfo:
@@ -52,11 +54,8 @@ def zone(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise InputError(
-            f"there is no time zone {name!r}",
-            field="time_zone",
-            fix='give an IANA name such as "Europe/Berlin", or an offset such as "+01:00"',
-        ) from None
+        fix = 'give an IANA name such as "Europe/Berlin", or an offset such as "+01:00"'
+        raise InputError(f"there is no time zone {name!r}", field="time_zone", fix=fix) from None
 
 
 def zone_offset_s(name: str) -> float:
@@ -103,7 +102,7 @@ _REPEATED = {"y": True, "yes": True, "true": True, "1": True, "n": False, "no": 
 
 def hour_beside(column: str) -> str:
     """The fix for a column of dates without hours."""
-    return f'name both: time_columns = [{json.dumps(column)}, "Hour Ending"], as your file calls them'
+    return f'name both: time_columns = [{json.dumps(column)}, "Hour Ending"], with your file\'s column names'
 
 
 def read_times(table: Columns, clock: Clock) -> tuple[Floats, Floats]:
@@ -120,11 +119,9 @@ def read_times(table: Columns, clock: Clock) -> tuple[Floats, Floats]:
     if kind not in get_args(TimeKind):
         raise InputError(f"is {kind!r}", field="time_kind", fix="use one of " + ", ".join(get_args(TimeKind)))
     if (kind == "local") != (time_zone is not None):
-        problem, fix = (
-            ("is missing", "local stamps require a time zone")
-            if kind == "local"
-            else (f"is {time_zone!r}, but stamps are {kind}", 'leave it out, or set time_kind = "local"')
-        )
+        problem, fix = f"is {time_zone!r}, but stamps are {kind}", 'leave it out, or set time_kind = "local"'
+        if time_zone is None:
+            problem, fix = "is missing", "local stamps require a time zone"
         raise InputError(problem, file=table.file, field="time_zone", fix=fix)
     if time_zone is not None:
         zone(time_zone)  # an unknown zone is refused before the first stamp
@@ -135,17 +132,18 @@ def read_times(table: Columns, clock: Clock) -> tuple[Floats, Floats]:
         times = numbers(table, column)
         if (missing := np.flatnonzero(np.isnan(times))).size:
             raise table.refuse(int(missing[0]), "the time is missing", field=column, fix="remove the line")
-        if (wrong := np.flatnonzero(np.abs(times) > _MOST_S)).size:
-            problem = f"{table.cells[column][wrong[0]]} s is not a plausible time"
+        low_s, high_s = YEARS_S if kind == "unix" else (-_MOST_S, _MOST_S)
+        if (wrong := np.flatnonzero((times < low_s) | (times > high_s))).size:
+            known = f"in the years {FIRST_YEAR} to {LAST_YEAR}" if kind == "unix" else "a plausible time"
+            problem = f"{table.cells[column][wrong[0]]} s is not {known}"
             raise table.refuse(int(wrong[0]), problem, field=column, fix="give seconds, not milliseconds")
         return times, jump_s
     stamps = [_stamp(table, row, cell, clock) for row, cell in enumerate(cells)]
     for row, stamp in enumerate(stamps):
         _check_offset(table, row, stamp, clock.name, kind)
     if kind != "local":
-        offsets = ((stamp.utcoffset() or timedelta(0)).total_seconds() for stamp in stamps)
-        naive = ((stamp.replace(tzinfo=None) - _EPOCH).total_seconds() for stamp in stamps)
-        return np.array([at - offset for at, offset in zip(naive, offsets, strict=True)], dtype=np.float64), jump_s
+        naive = (stamp.replace(tzinfo=None) - (stamp.utcoffset() or timedelta(0)) for stamp in stamps)
+        return np.array([(stamp - _EPOCH).total_seconds() for stamp in naive], dtype=np.float64), jump_s
     names = clock.ends and (len(clock.columns) > 1 or any(_MIDNIGHT.search(cell) for cell in cells))
     back = timedelta(seconds=_usual_s(stamps) if names else 0)
     second_of = _second_of(table, clock.repeated_column)
@@ -205,14 +203,15 @@ def utc_offsets(unix_s: Floats, name: str) -> Floats:
     """Local time minus UTC of a zone at ascending Unix times, same shape. [s]
 
     Raises:
-        InputError: no such zone, or a time is not in the years 1900 to 2100.
+        InputError: no such zone, or a time is not in the years of `YEARS_S`.
     """
     local = zone(name)
     if not unix_s.size:
         return np.zeros(0)
-    if not _YEAR_1900_S <= unix_s[0] <= unix_s[-1] <= _YEAR_2100_S:
+    if not YEARS_S[0] <= unix_s[0] <= unix_s[-1] <= YEARS_S[1]:
         problem = f"covers {show(float(unix_s[0]), unix=True)} to {show(float(unix_s[-1]), unix=True)}"
-        raise InputError(problem, field="time_zone", fix="local time is known from 1900 to 2100; check the dates")
+        fix = f"local time is known from {FIRST_YEAR} to {LAST_YEAR}; check the dates"
+        raise InputError(problem, field="time_zone", fix=fix)
 
     def at(seconds: float) -> float:
         aware = datetime.fromtimestamp(seconds, UTC).astimezone(local)
@@ -238,18 +237,23 @@ def _offset(local: tzinfo, stamp: datetime, fold: int) -> float:
 
 def _stamp(table: Columns, row: int, cell: str, clock: Clock) -> datetime:
     form = clock.time_format
-    try:
-        return _parsed(cell, form)
-    except ValueError:
-        pass
-    with suppress(ValueError):  # 24:00 is the end of the day
-        if _MIDNIGHT.search(cell):
-            return _parsed(_MIDNIGHT.sub("00", cell), form) + timedelta(days=1)
+    for days in (0, 1):  # 24:00 is the end of the day
+        try:
+            stamp = _parsed(_MIDNIGHT.sub("00", cell) if days else cell, form)
+        except ValueError:
+            continue
+        except re.error:
+            fix = 'name each part once, for instance "%d/%m/%Y %H:%M"'
+            raise InputError(f"{form!r} is not a format", file=table.file, field="time_format", fix=fix) from None
+        if not FIRST_YEAR <= stamp.year <= LAST_YEAR:
+            problem = f"{cell!r} is not in the years {FIRST_YEAR} to {LAST_YEAR}"
+            raise table.refuse(row, problem, field=clock.name, fix="correct the stamp")
+        return stamp + timedelta(days=days)
     expected = f"a stamp of the form {form}" if form else "an ISO stamp such as 2024-01-31 13:00"
     fix = "correct it, or set time_format" + ("" if form else ' (for instance "%d/%m/%Y %H:%M")')
     if len(clock.columns) == 1 and DATE_ONLY.fullmatch(cell):
         fix += f"; if another column has the hour, {hour_beside(clock.columns[0])}"
-    raise table.refuse(row, f"{cell!r} is not {expected}", field=clock.name, fix=fix) from None
+    raise table.refuse(row, f"{cell!r} is not {expected}", field=clock.name, fix=fix)
 
 
 def _parsed(cell: str, form: str | None) -> datetime:

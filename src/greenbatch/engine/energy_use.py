@@ -127,7 +127,7 @@ def _shared(outcome: Outcome, cluster: NodeCluster, placed: Placements, clock: C
     order = np.argsort(np.concatenate([outcome.start_s, outcome.end_s]), kind="stable")  # starts before ends
     first = np.searchsorted(placed.job, np.arange(len(jobs) + 1))
     columns = (np.ascontiguousarray(each, np.int32) for each in (placed.node, placed.processors, placed.gpus))
-    here = Shares(first, *columns)
+    here = Parts(first, *columns)
     level = np.zeros(len(jobs), dtype=np.int32) if outcome.dvfs_level is None else outcome.dvfs_level
     draw = np.array([1.0, *(each.power for each in cluster.dvfs)])[level]
     of_nodes = (
@@ -153,7 +153,7 @@ def _idle_j(outcome: Outcome, cluster: NodeCluster, placed: Placements, idle_w: 
     return np.asarray(idle_w * np.maximum(on_s - busy_s, 0.0))
 
 
-class Shares(NamedTuple):
+class Parts(NamedTuple):
     """The parts of n jobs on nodes, ordered by job."""
 
     first: Ints
@@ -193,7 +193,7 @@ class Use(NamedTuple):
     """``shared_s`` and ``lost_s`` of its node when a part began, shape (p, 2). [s]"""
 
 
-def share_power(order: Ints, start_s: Floats, end_s: Floats, parts: Shares, watts: Watts, use: Use) -> None:
+def share_power(order: Ints, start_s: Floats, end_s: Floats, parts: Parts, watts: Watts, use: Use) -> None:
     """Add up the energy of jobs and nodes, from event to event.
 
     Args:
@@ -243,7 +243,7 @@ def share_power(order: Ints, start_s: Floats, end_s: Floats, parts: Shares, watt
 def _compiled_share() -> Any:
     floats, whole, small = np.empty(0), np.empty(0, np.int64), np.empty(0, np.int32)
     example = (
-        whole, floats, floats, Shares(whole, small, small, small), Watts(floats, floats, floats, floats, floats),
+        whole, floats, floats, Parts(whole, small, small, small), Watts(floats, floats, floats, floats, floats),
         Use(np.empty((0, len(NODE_SUMS))), floats, np.empty((0, 2))),
     )  # fmt: skip
     signature = numba.types.void(*(numba.typeof(each) for each in example))

@@ -60,10 +60,14 @@ def slot_numbers(site: Site, pieces: Segments) -> NDArray[np.int64]:
     return np.asarray(int(first) + np.searchsorted(edges_s, middle_s, side="right") - 1, dtype=np.int64)
 
 
+def _charge_w(pieces: Segments) -> Floats:
+    """Power that charges storage in each piece, shape (m,). [W]"""
+    return np.maximum(pieces.import_w - pieces.surplus_w + pieces.renewable_w - pieces.load_w, 0.0)
+
+
 def own_taken_w(pieces: Segments) -> Floats:
     """Own renewable power that is used or stored in each piece, shape (m,). [W]"""
-    bus_w = pieces.import_w - pieces.surplus_w + pieces.renewable_w - pieces.load_w
-    return np.asarray(np.minimum(pieces.renewable_w, pieces.load_w + np.maximum(bus_w, 0.0)))
+    return np.minimum(pieces.renewable_w, pieces.load_w + _charge_w(pieces))
 
 
 def shares_of(outcome: Outcome, pieces: Segments, demand_charge: float | None = None) -> Shares:
@@ -80,8 +84,7 @@ def shares_of(outcome: Outcome, pieces: Segments, demand_charge: float | None = 
     if site is not None and slot.size:
         slot, base_w = slot_numbers(site, pieces) % site.slots, site.base_load_w
         pue = np.broadcast_to(site.pue, site.slots)[slot]
-    bus_w = pieces.import_w - pieces.surplus_w + pieces.renewable_w - pieces.load_w
-    charge_w = np.maximum(bus_w, 0.0)
+    charge_w = _charge_w(pieces)
     cluster_w = (pieces.load_w - base_w) / pue
     powers_w = {OVERHEAD: (pue - 1.0) * cluster_w, BASE_LOAD: np.full(length_s.size, base_w), STORAGE: charge_w}
     edges_s = np.append(pieces.start_s, pieces.end_s[-1:])

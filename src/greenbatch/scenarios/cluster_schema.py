@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 from pydantic import Field, SerializerFunctionWrapHandler, create_model, model_serializer, model_validator
 
 from greenbatch.cluster.machines import ContentionModel, MemoryContention, NodeGroup, PowerOn
-from greenbatch.cluster.node_lists import MOST_NODES
+from greenbatch.node_lists import MOST_NODES
 from greenbatch.scenarios.section import Count, NotNegative, Positive, Section, Seed, Text, Texts, need_one_of
 
 _RANGES: dict[str, Any] = {

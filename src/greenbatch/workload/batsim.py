@@ -7,16 +7,13 @@ others take depends on a platform, which is not simulated.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from greenbatch.arguments import whole_number
-from greenbatch.errors import InputError
 from greenbatch.json_input import Json, distinct, read_json
-from greenbatch.workload.irmasim import fitting
-from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.ledger import Ledger, none_left
 from greenbatch.workload.requested import requested_times
 from greenbatch.workload.table import LATEST_S, SHORTEST_S, Workload, trace_name
 
@@ -27,9 +24,9 @@ _MOST = 10_000_000
 def read_batsim(path: str | Path, *, strict: bool = False, processors: int | None = None) -> Workload:
     """Read a workload of Batsim; a host is a processor.
 
-    The run time is the ``delay`` of a job's profile; jobs of other profiles are dropped. The requested time is the
-    ``walltime``; a job without one has no limit, see `requested.requested_times`. Job numbers are positions in the
-    file, from 0; ``names["job_id"]`` holds the ids, and ``names["executable"]`` the profiles.
+    The run time is the ``delay`` of a job's profile; jobs of other profiles, and of a delay of 0, are dropped. The
+    requested time is the ``walltime``; a job without one has no limit, see `requested.requested_times`. Job numbers are
+    positions in the file, from 0; ``names["job_id"]`` holds the ids, and ``names["executable"]`` the profiles.
 
     Args:
         path: the file, plain or gzip.
@@ -48,37 +45,35 @@ def read_batsim(path: str | Path, *, strict: bool = False, processors: int | Non
     distinct(ids)
     numbers = {name: k for k, name in enumerate(profiles)}
     chosen = [job.field("profile").choice(profiles, "profile") for job in jobs]
+    machine = content.field("nb_res", None)
+    if processors is None and machine.value is not None:
+        processors = machine.whole(1, _MOST)
     run_s = np.array([_delay_s(profile) for profile in chosen])
-    place = np.arange(len(jobs))
     size = np.array([job.field("res").whole(1, _MOST) for job in jobs])
-    ledger = Ledger(path, strict)
-    ledger.measure(place + 1, run_s * size)
-    kept = np.flatnonzero(np.isfinite(run_s))
-    ledger.drop(
-        "job of a profile that states no run time dropped", place[np.isnan(run_s)] + 1, column="profiles",
-        fix='give it a profile of "type": "delay"',
-    )  # fmt: skip
+    ledger = Ledger(path, strict, [job.path for job in jobs])
+    ledger.measure(np.arange(len(jobs)), run_s * size)
+    what, fix = "job of a profile that states no run time dropped", 'give it a profile of "type": "delay"'
+    ledger.drop(what, np.flatnonzero(np.isnan(run_s)), column="profile", fix=fix)
+    ledger.drop("job that ran for 0 s dropped", np.flatnonzero(run_s < SHORTEST_S), column="profile", fix="remove it")
+    kept = np.flatnonzero(run_s >= SHORTEST_S)
+    kept = kept[ledger.fitting(size[kept], processors, kept, column="res")]
     if not kept.size:
-        raise InputError("no job is left", file=path, fix=f"no job can be simulated: {ledger.summary()}")
+        raise none_left(path, ledger.notes)
     limit_s = np.array([_limit_s(job) for job in jobs])[kept]
-    workload = Workload.from_columns(
+    return Workload.from_columns(
         trace_name(path),
         {
             "job_id": kept, "trace_row": kept, "run_time_s": run_s[kept], "processors": size[kept],
             "submit_s": np.array([job.field("subtime").number(0, LATEST_S) for job in jobs])[kept],
-            "requested_time_s": requested_times(limit_s, run_s[kept], kept + 1, ledger, unknown="unlimited"),
+            "requested_time_s": requested_times(limit_s, run_s[kept], kept, ledger, unknown="unlimited"),
             "executable": np.array([numbers[job.field("profile").text()] for job in jobs])[kept],
         },
-        notes=tuple(replace(note, first_line=None) for note in ledger.notes), sources={path.name: sha256},
+        machine_processors=processors, notes=tuple(ledger.notes), sources={path.name: sha256},
         names={
             "job_id": {k: each.text() for k, each in enumerate(ids)},
             "executable": {k: name for name, k in numbers.items()},
         },
     )  # fmt: skip
-    machine = content.field("nb_res", None)
-    if processors is None and machine.value is not None:
-        processors = machine.whole(1, _MOST)
-    return workload if processors is None else fitting(workload, processors, Ledger(path, strict))
 
 
 def _id(given: Json) -> Json:
@@ -91,7 +86,7 @@ def _delay_s(profile: Json) -> float:
     """Run time of a profile, NaN if it states none. [s]"""
     if profile.field("type").text() != "delay":
         return float("nan")
-    return profile.field("delay").number(SHORTEST_S, LATEST_S)
+    return profile.field("delay").number(0, LATEST_S)
 
 
 def _limit_s(job: Json) -> float:

@@ -12,7 +12,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil
 from pathlib import Path
 
@@ -21,8 +20,7 @@ import numpy as np
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.json_input import Json, distinct, read_json
-from greenbatch.notes import Note
-from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.ledger import Ledger, none_left
 from greenbatch.workload.table import LATEST_S, SHORTEST_S, Workload, trace_name
 
 REFERENCE_GFLOPS = 3.0
@@ -66,30 +64,29 @@ def read_irmasim(
     for k, job in enumerate(jobs):
         row = {
             "job_id": k,
+            "trace_row": k,
             "submit_s": job.field("subtime").number(0, LATEST_S),
-            "executable": numbers[job.field("profile").text()] if _profiled(job, profiles) else -1,
             **_size(job),
             **_work(job, profiles, reference_gflops),
+            "executable": numbers[job.field("profile").text()] if "profile" in job.table() else -1,
         }
         for column, value in row.items():
             columns.setdefault(column, []).append(value)
-    workload = Workload.from_columns(
-        trace_name(path), columns, sources={path.name: sha256},
+    table = {column: np.array(values) for column, values in columns.items()}
+    ledger = Ledger(path, strict, [job.path for job in jobs])
+    ledger.measure(table["job_id"], table["run_time_s"] * table["processors"])
+    ledger.say(f"operations of a job as run time on {reference_gflops:g} Gflop/s", len(jobs))
+    fits = ledger.fitting(table["processors"], processors, table["job_id"], column="res")
+    if not fits.any():
+        raise none_left(path, ledger.notes)
+    return Workload.from_columns(
+        trace_name(path), {column: values[fits] for column, values in table.items()},
+        machine_processors=processors, sources={path.name: sha256}, notes=tuple(ledger.notes),
         names={
             "job_id": {k: each.text() for k, each in enumerate(ids)},
             "executable": {k: name for name, k in numbers.items()},
         },
-        notes=(Note(f"operations of a job as run time on {reference_gflops:g} Gflop/s", len(jobs), level="fact"),),
     )  # fmt: skip
-    return workload if processors is None else fitting(workload, processors, Ledger(path, strict))
-
-
-def _profiled(job: Json, profiles: dict[str, Json]) -> bool:
-    """Whether a job names a profile, which must be there."""
-    named = "profile" in job.table()
-    if named:
-        job.field("profile").choice(profiles, "profile")
-    return named
 
 
 def _work(job: Json, profiles: dict[str, Json], reference_gflops: float) -> dict[str, float]:
@@ -132,20 +129,3 @@ def _size(job: Json) -> dict[str, int]:
         text = ", ".join(f"{key} {value}" for key, value in given.items())
         raise job.refuse(f"{text} do not agree", "ntasks must be nodes x ntasks_per_node")
     return {"nodes": nodes, "processors": tasks}
-
-
-def fitting(workload: Workload, processors: int, ledger: Ledger) -> Workload:
-    """The jobs that are no larger than the machine.
-
-    Raises:
-        InputError: there are none, or there are larger ones and the ledger is strict.
-    """
-    ledger.measure(workload.trace_row + 1, workload.run_time_s * workload.processors)
-    larger = workload.processors > processors
-    what = f"job larger than the machine ({processors} processors) dropped"
-    ledger.drop(what, workload.trace_row[larger] + 1, column="res", fix="remove the job")
-    if larger.all():
-        raise InputError("no job is left", file=ledger.file, fix=f"no job can be simulated: {ledger.summary()}")
-    kept = workload.take(np.flatnonzero(~larger))
-    notes = tuple(replace(note, first_line=None) for note in ledger.notes)
-    return replace(kept, machine_processors=processors, notes=(*kept.notes, *notes))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.notes import JOBS, Level, Note, Share
+from greenbatch.notes import JOBS, Level, Note, Share, shares_of
 
 Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 _EMPTY = np.empty(0)
 
 
@@ -22,6 +24,8 @@ class Ledger:
 
     file: Path
     strict: bool
+    places: Sequence[str] = ()
+    """Place of each job in a file without lines, such as ``jobs[3]``; then lines are numbers of jobs, from 0."""
     notes: list[Note] = field(default_factory=list)
     lines: NDArray[Any] = field(default_factory=_EMPTY.copy)
     """Lines of all jobs of the file, ascending; set by `measure`."""
@@ -54,7 +58,9 @@ class Ledger:
         if not len(lines):
             return
         if self.strict:
-            raise InputError(what, file=self.file, line=int(lines.min()), field=column, fix=fix)
+            first = int(lines.min())
+            line, place = (None, self.places[first]) if self.places else (first, column)
+            raise InputError(what, file=self.file, line=line, field=place, fix=fix)
         self.fact(what, lines, about=about, level=level, shares=shares)
 
     def drop(self, what: str, lines: NDArray[Any], *, column: str, fix: str) -> None:
@@ -68,6 +74,17 @@ class Ledger:
         measured = bool(self.lines.size)
         level: Level = "change" if measured and self.work_s[self._rows(lines)].any() else "repair"
         self.repair(what, lines, column=column, fix=fix, level=level, about=JOBS if measured else "")
+
+    def fitting(self, processors: NDArray[Any], machine: int | None, lines: NDArray[Any], *, column: str) -> Mask:
+        """Which jobs are no larger than a machine, if its size is known; larger ones are dropped.
+
+        Raises:
+            InputError: ``strict`` and one is larger.
+        """
+        larger = processors > (np.inf if machine is None else machine)
+        what = f"job larger than the machine ({machine} processors) dropped"
+        self.drop(what, lines[larger], column=column, fix="remove the job, or give the size of the machine")
+        return ~larger
 
     def fact(
         self, what: str, lines: NDArray[Any], *, about: str = "", level: Level = "fact", shares: tuple[Share, ...] = ()
@@ -86,23 +103,19 @@ class Ledger:
         count = len(lines)
         measured: tuple[Share, ...] = ()
         if self.lines.size and level != "fact":
-            count, measured = int(self.jobs[self._rows(lines)].sum()), self._shares(lines)
-        self.notes.append(Note(what, count, int(lines.min()), about, level, (*measured, *shares)))
+            rows = self._rows(lines)
+            count, measured = int(self.jobs[rows].sum()), shares_of(rows, self.work_s, self.jobs)
+        first = None if self.places else int(lines.min())
+        self.notes.append(Note(what, count, first, about, level, (*measured, *shares)))
 
     def say(self, what: str, count: int) -> None:
         """Note something that changes no value and has no line."""
         self.notes.append(Note(what, count, level="fact"))
 
-    def summary(self) -> str:
-        """All notes in one line."""
-        return "; ".join(map(str, self.notes)) or "nothing was dropped"
-
     def _rows(self, lines: NDArray[Any]) -> NDArray[np.intp]:
         return np.searchsorted(self.lines, lines)
 
-    def _shares(self, lines: NDArray[Any]) -> tuple[Share, ...]:
-        """Shares of all jobs and, where known, of all processor-hours."""
-        rows = self._rows(lines)
-        part_s, whole_s = self.work_s[rows].sum(), np.nansum(self.work_s)
-        hours = ((float(part_s / whole_s), "processor-hours"),) if whole_s > 0 and np.isfinite(part_s) else ()
-        return (*hours, (float(self.jobs[rows].sum() / self.jobs.sum()), "jobs"))
+
+def none_left(file: Path, notes: Iterable[Note]) -> InputError:
+    """The error for a file of which no job is left, with what was dropped."""
+    return InputError("no job is left", file=file, fix=f"no job can be simulated: {'; '.join(map(str, notes))}")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.notes import Note
+from greenbatch.notes import Note, shares_of
 from greenbatch.workload.table import Workload
 
 Floats = NDArray[np.float64]
@@ -44,15 +44,14 @@ def measured_power(workload: Workload) -> Workload:
     estimate_w, basis = _estimates(workload, known, ~known)
     power_w = workload.power_w.copy()
     power_w[~known] = estimate_w
-    counts = {what: int(np.sum(basis == k)) for k, what in enumerate(_BASES)}
     work_s = workload.run_time_s * workload.processors
-    parts = [float(work_s[~known][basis == k].sum() / work_s.sum()) for k in range(len(_BASES))]
+    missing = np.flatnonzero(~known)
     notes = [
         Note(
-            f"missing power filled in from measured jobs {what}", n, about="power_w", level="change",
-            shares=((n / len(workload), "jobs"), (part, "processor-hours")),
+            f"missing power filled in from measured jobs {what}", int(np.count_nonzero(basis == k)), about="power_w",
+            level="change", shares=shares_of(missing[basis == k], work_s, np.ones(len(workload))),
         )
-        for (what, n), part in zip(counts.items(), parts, strict=True)
+        for k, what in enumerate(_BASES)
     ]  # fmt: skip
     median, p95 = np.percentile(_relative_errors(workload, known, measured), (50, 95))
     what = f"error of power estimated from other jobs: median {median:.0%}, 95th percentile {p95:.0%}; measured jobs"

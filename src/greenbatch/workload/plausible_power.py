@@ -94,17 +94,23 @@ def without_implausible(
     bad = implausible(power_w, processors, nodes, gpus, most_node_w)
     if not bad.any():
         return power_w
-    energy_j, up_w = power_w * run_s, _up(power_w, nodes, processors, bad)
+    up_w = _up(power_w, nodes, processors, bad)
+    part_j, whole_j = energy_of(power_w[bad], run_s[bad]), energy_of(power_w, run_s)
     highest_w = MOST_NODE_W if most_node_w is None else most_node_w
-    beyond = f"over {highest_w / 1e3:g} kW a node"
+    beyond = f"over {highest_w / 1e3:g} kW per node, or per processor where nodes are unknown"
     beyond += "" if most_node_w is not None else f", or {MOST_TIMES:g} times that of other jobs"
     ledger.repair(
-        f"power of a job beyond all plausible ({beyond}), left out", lines[bad], column=column, level="warning",
+        f"implausible job power ({beyond}) ignored", lines[bad], column=column, level="warning",
         about="power_w",
         fix="clear the value" + (f", or set workload.most_node_w above {up_w:g}" if up_w <= BELIEVABLE_NODE_W else ""),
-        shares=((float(energy_j[bad].sum() / np.nansum(energy_j)), "energy"),),
+        shares=((part_j / whole_j, "energy"),) if whole_j > 0 else (),
     )  # fmt: skip
     return np.where(bad, np.nan, power_w)
+
+
+def energy_of(power_w: Floats, run_s: Floats) -> float:
+    """Energy of jobs, of those with an unknown power or run time none. [J]"""
+    return float(np.nansum(power_w * np.fmax(run_s, 0.0)))
 
 
 def plausible_samples(samples: polars.Expr, nodes: polars.Expr, most_node_w: float | None = None) -> polars.Expr:

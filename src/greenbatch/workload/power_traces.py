@@ -15,12 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.arguments import whole_number
-from greenbatch.errors import InputError
 from greenbatch.notes import Level, Note
-from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.ledger import Ledger, none_left
 from greenbatch.workload.local_time import unix_times, zone
 from greenbatch.workload.parquet import Cells, Floats, Kind, parquet_files, read_cells
-from greenbatch.workload.plausible_power import without_implausible
+from greenbatch.workload.plausible_power import energy_of, without_implausible
 from greenbatch.workload.requested import known_limits, requested_times
 from greenbatch.workload.table import SHORTEST_S, Workload, is_float, trace_name
 
@@ -91,22 +90,19 @@ def read_power_trace(
         rows = sum(part.rows for part in parts)
         parts.append(_read_file(Ledger(file, strict), trace, tz, processors, numbering, rows, most_node_w))
     notes = parts[0].notes if len(parts) == 1 else _of_all_files(parts)
-    fixed = tz is not None or not any(part.local for part in parts)
-    if not fixed:
-        notes.append(
-            Note("time stamps without a time zone taken as UTC", sum(part.local for part in parts), level="fact")
-        )
+    local = sum(part.local for part in parts) if tz is None else 0
+    if local:
+        notes.append(Note("time stamps without a time zone taken as UTC", local, level="fact"))
     columns = {name: np.concatenate([part.jobs.pop(name) for part in parts]) for name in list(parts[0].jobs)}
     submit_s = columns["submit_s"]
     if not submit_s.size:
-        fix = f"no job can be simulated: {'; '.join(map(str, notes))}"
-        raise InputError("no job is left", file=path, fix=fix)
+        raise none_left(path, notes)
     origin_s = float(submit_s.min())
     submit_s -= origin_s
     columns["job_id"] = np.empty(submit_s.size)
     columns["job_id"][np.argsort(submit_s, kind="stable")] = np.arange(1, submit_s.size + 1)
     return Workload.from_columns(
-        trace_name(path), columns, machine_processors=processors, unix_start_s=origin_s if fixed else None,
+        trace_name(path), columns, machine_processors=processors, unix_start_s=None if local else origin_s,
         time_zone=time_zone, notes=tuple(notes),
         sources={file.name: part.sha256 for file, part in zip(files, parts, strict=True)},
         names={name: {code: text for text, code in codes.items()} for name, codes in numbering.items() if codes},
@@ -145,10 +141,10 @@ def _read_file(
     jobs["run_time_s"] = np.where(np.isnan(jobs["run_time_s"]), span_s, jobs["run_time_s"])
     work_s = np.where(np.isnan(jobs["start_s"]), 0.0, np.maximum(jobs["run_time_s"], 0.0) * jobs["processors"])
     ledger.measure(cells.rows, work_s)
-    energy_j = float(np.nansum(jobs["power_w"] * jobs["run_time_s"]))
+    energy_j = energy_of(jobs["power_w"], jobs["run_time_s"])
     for name in (name for name, kind in trace.columns.items() if kind == "samples"):
         beyond = cells.rows[cells.numbers(f"{name} beyond") > 0]
-        what = "job with power samples beyond all plausible, these left out"
+        what = "implausible power samples of a job ignored"
         fix = "clear these samples, or set workload.most_node_w"
         ledger.repair(what, beyond, column=name, fix=fix, level="warning", about="power_w")
     jobs["power_w"] = without_implausible(
@@ -174,16 +170,13 @@ def _times(cells: Cells, trace: PowerTrace, tz: ZoneInfo | None, ledger: Ledger)
 
 def _without_unusable(jobs: Jobs, trace: PowerTrace, processors: int | None, ledger: Ledger) -> Jobs:
     """The jobs that can be simulated, and that fit in the machine."""
-    rules = [*_UNUSABLE]
-    if processors is not None:
-        what = f"job larger than the machine ({processors} processors)"
-        rules.append((what, "processors", "remove the job", lambda jobs: jobs["processors"] > processors))
-    for what, column, fix, which in rules:
+    for what, column, fix, which in _UNUSABLE:
         bad = which(jobs)
         if bad.any():
             ledger.drop(f"{what} dropped", _rows(jobs)[bad], column=trace.fields[column], fix=fix)
             jobs = {name: values[~bad] for name, values in jobs.items()}
-    return jobs
+    fits = ledger.fitting(jobs["processors"], processors, _rows(jobs), column=trace.fields["processors"])
+    return {name: values[fits] for name, values in jobs.items()}
 
 
 def _finished(jobs: Jobs, ledger: Ledger) -> Jobs:

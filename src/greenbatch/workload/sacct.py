@@ -22,8 +22,9 @@ from numpy.typing import NDArray
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.files import read_bytes
+from greenbatch.node_lists import MOST_NODES
 from greenbatch.workload import sacct_text
-from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.ledger import Ledger, none_left
 from greenbatch.workload.local_time import unix_times, zone
 from greenbatch.workload.plausible_power import without_implausible
 from greenbatch.workload.requested import known_limits, requested_times
@@ -51,6 +52,9 @@ SLURM_STATUS = {
 Readers = tuple[tuple[str, Callable[[Dump, str], Floats]], ...]
 """Fields that may hold a value, in order of preference, each with its reader."""
 
+MOST_NAMES = 10_000_000
+"""Nodes that all lists of a dump may name together for energies to be split: about 3 GB of memory."""
+_MAY_HAVE_SHARED = "measured jobs may have shared nodes ({}): each has the energy of its whole nodes"
 _PLAIN_ID = re.compile(r"[0-9]{1,15}")
 
 
@@ -89,6 +93,11 @@ class _Jobs:
     group: NDArray[np.int64]
     partition: NDArray[np.int64]
     queue: NDArray[np.int64]
+
+    @property
+    def never(self) -> Mask:
+        """Which rows never ran."""
+        return np.asarray(np.isnan(self.start_s) | ((self.allocated == 0) & (self.run_s == 0)))
 
     def take(self, rows: NDArray[Any]) -> _Jobs:
         return _Jobs(**{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
@@ -167,14 +176,9 @@ def read_sacct(
         texts = {code: text for text, code in lists.items()}
         jobs.energy_j = _split_energy(jobs, rows, texts, ledger, certain=shared_nodes == "split")
     jobs = _merged(jobs, ledger)
-    if processors is not None:
-        larger = jobs.processors > processors
-        what = f"job larger than the machine ({processors} processors) dropped"
-        fix = "give the size of the machine, or remove the job"
-        ledger.drop(what, jobs.line[larger], column="AllocCPUS", fix=fix)
-        jobs = jobs.take(~larger)
+    jobs = jobs.take(ledger.fitting(jobs.processors, processors, jobs.line, column="AllocCPUS"))
     if not len(jobs.line):
-        raise InputError("no job is left", file=path, fix=f"no job can be simulated: {ledger.summary()}")
+        raise none_left(path, ledger.notes)
     origin_s = float(jobs.submit_s.min())
     most_s = _most_s(jobs, numbering["partition"], partition_limits_s or {})
     return Workload.from_columns(
@@ -207,7 +211,7 @@ def _raw(
         headers.append(block.repeated_headers)
         cut.append(block.cut)
         parts.append(_numbers(block, numbering))
-    what, fix = "last line is cut off, left out: the dump may lack jobs", "copy the dump again, or remove the line"
+    what, fix = "truncated last line ignored; jobs may be missing", "copy the dump again, or remove the line"
     ledger.repair(what, np.concatenate(cut), column="row", fix=fix, level="warning")
     ledger.fact("repeated header line skipped", np.concatenate(headers))
     ledger.fact("step skipped", np.concatenate(steps))
@@ -280,19 +284,15 @@ def _gpus_per_node(dump: Dump, name: str) -> Floats:
     return sacct_text.gpus(dump, name) * np.fmax(_first(dump, _NODES), 1)
 
 
-def _memory_of(per: str) -> Callable[[Dump, str], Floats]:
-    return lambda dump, name: sacct_text.memories_kb(dump, name, per)
-
-
 _TIMES = ("Submit", "Eligible", "Start", "End")
 _NAMES = {"user": ("User", "UID"), "group": ("Account", "Group", "GID"), "partition": ("Partition",), "queue": ("QOS",)}
 _ALLOCATED: Readers = (
-    ("AllocCPUS", sacct_text.counts), ("NCPUS", sacct_text.counts), ("AllocTRES", sacct_text.tres_processors),
+    ("AllocCPUS", sacct_text.counts), ("NCPUS", sacct_text.counts), ("AllocTRES", sacct_text.tres_counts("cpu")),
 )  # fmt: skip
-_REQUESTED: Readers = (("ReqCPUS", sacct_text.counts), ("ReqTRES", sacct_text.tres_processors))
+_REQUESTED: Readers = (("ReqCPUS", sacct_text.counts), ("ReqTRES", sacct_text.tres_counts("cpu")))
 _NODES: Readers = (
     *((name, sacct_text.counts) for name in ("AllocNodes", "NNodes", "ReqNodes")),
-    ("AllocTRES", sacct_text.tres_nodes), ("NodeList", sacct_text.node_counts),
+    ("AllocTRES", sacct_text.tres_counts("node")), ("NodeList", sacct_text.node_counts),
 )  # fmt: skip
 _GPUS: Readers = (
     *((name, sacct_text.gpus) for name in ("AllocTRES", "ReqTRES", "AllocGRES")), ("ReqGRES", _gpus_per_node),
@@ -305,9 +305,9 @@ _NUMBERS: dict[str, Readers] = {
     "requested": _REQUESTED,
     "nodes": _NODES,
     "gpus": _GPUS,
-    "memory_kb": (*_MEMORY, ("ReqMem", _memory_of(""))),
-    "memory_per_node_kb": (("ReqMem", _memory_of("n")),),
-    "memory_per_processor_kb": (("ReqMem", _memory_of("c")),),
+    "memory_kb": (*_MEMORY, ("ReqMem", sacct_text.memories_kb(""))),
+    "memory_per_node_kb": (("ReqMem", sacct_text.memories_kb("n")),),
+    "memory_per_processor_kb": (("ReqMem", sacct_text.memories_kb("c")),),
     "energy_j": (("ConsumedEnergyRaw", sacct_text.energies), ("ConsumedEnergy", sacct_text.energies)),
 }
 
@@ -351,8 +351,7 @@ def _resolved(raw: dict[str, NDArray[Any]], tz: ZoneInfo | None, ledger: Ledger)
 
 def _work_s(jobs: _Jobs) -> Floats:
     """Processor-seconds of each row: 0 if it never ran, NaN if unknown."""
-    never = np.isnan(jobs.start_s) | ((jobs.allocated == 0) & (jobs.run_s == 0))
-    return np.where(never, 0.0, np.maximum(jobs.run_s, 0.0) * jobs.processors)
+    return np.where(jobs.never, 0.0, np.maximum(jobs.run_s, 0.0) * jobs.processors)
 
 
 def _once(jobs: _Jobs, ledger: Ledger) -> _Jobs:
@@ -376,10 +375,8 @@ def _without_unusable(jobs: _Jobs, requeued: Requeued | None, ledger: Ledger) ->
         ledger.drop(f"{what} dropped", jobs.line[bad], column=field, fix=fix)
         jobs = jobs.take(~bad)
 
-    never = np.isnan(jobs.start_s) | ((jobs.allocated == 0) & (jobs.run_s == 0))
-    waiting = never & jobs.unfinished
-    drop(waiting, "job that was still waiting", "State")
-    drop(never[~waiting], "job that never started", "Start")
+    drop(jobs.never & jobs.unfinished, "job that was still waiting", "State")
+    drop(jobs.never, "job that never started", "Start")
     drop(jobs.unfinished, "job that was still running", "State")
     earlier, after_s, run = _runs(jobs)
     if requeued != "every-run":
@@ -434,7 +431,13 @@ def _split_energy(jobs: _Jobs, rows: _Jobs, lists: Mapping[int, str], ledger: Le
     measured = np.isfinite(jobs.energy_j)
     if not measured.any():
         return jobs.energy_j
-    names = {code: sacct_text.node_names(lists[code]) for code in np.unique(rows.node_list).tolist()}
+    codes, times = np.unique(rows.node_list, return_counts=True)
+    sizes = np.array([sacct_text.nodes_named(lists[code]) for code in codes.tolist()])
+    if times @ np.where(sizes <= MOST_NODES, sizes, 0.0) > MOST_NAMES:
+        what = _MAY_HAVE_SHARED.format(f"NodeLists name more than {MOST_NAMES:,} in all")
+        ledger.fact(what, jobs.line[measured], about="power_w", level="warning")
+        return jobs.energy_j
+    names = {code: sacct_text.node_names(lists[code]) for code in codes.tolist()}
     nodes_of = [names[code] for code in rows.node_list.tolist()]
     place = np.searchsorted(rows.trace_row, jobs.trace_row)
     part = parts_of_nodes(nodes_of, rows.start_s, rows.run_s, rows.processors)[place]
@@ -445,12 +448,11 @@ def _split_energy(jobs: _Jobs, rows: _Jobs, lists: Mapping[int, str], ledger: Le
         what = "measured jobs shared nodes, and their energies are not those of nodes: kept"
         ledger.fact(what, jobs.line[shared], about="power_w")
         return jobs.energy_j
-    what = "measured jobs shared nodes: the energy of these is split by processors"
+    what = "energy of shared nodes split by processors"
     ledger.fact(what, jobs.line[shared], about="power_w", level="change")
     each = jobs.processors / np.fmax(jobs.nodes, 1)
     part_of_a_node = measured & (jobs.node_list < 0) & (each < each.max())
-    what = "measured jobs may have shared nodes (no NodeList): each has the energy of its whole nodes"
-    ledger.fact(what, jobs.line[part_of_a_node], about="power_w", level="warning")
+    ledger.fact(_MAY_HAVE_SHARED.format("no NodeList"), jobs.line[part_of_a_node], about="power_w", level="warning")
     return jobs.energy_j * part
 
 

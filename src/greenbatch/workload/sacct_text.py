@@ -8,13 +8,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import product
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
+from greenbatch.node_lists import MOST_NODES, listed, node_count
 
 Floats = NDArray[np.float64]
 
@@ -36,8 +36,6 @@ _MEMORY = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)([cn]?)", re.ASCII)
 _MEMORY_KB = {"K": 1.024, "": 1.024 * 1024, "M": 1.024 * 1024, "G": 1.024 * 1024**2, "T": 1.024 * 1024**3,
               "P": 1.024 * 1024**4}  # fmt: skip
 """Slurm's units of memory, powers of 1024 bytes, in kB of 1000; a number without a unit counts megabytes."""
-_HOSTS = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+", re.ASCII)
-_BRACKETS = re.compile(r"\[([^\[\]]*)\]", re.ASCII)
 _TASKS = re.compile(r"\d+_\[([^\[\]%]*)(?:%\d+)?\]", re.ASCII)
 _SPAN = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
 
@@ -48,7 +46,6 @@ COMMAND = "sacct -X -P -o JobIDRaw,JobID,State,Submit,Eligible,Start,End,Elapsed
 """A command that prints what is needed."""
 
 _BLOCK_ROWS = 20_000
-_MOST_NODES = 1e6
 _TRES_FIX = "write name=value, separated by commas, such as cpu=4,gres/gpu=1,mem=8G,node=1"
 
 
@@ -273,23 +270,13 @@ def minutes(dump: Dump, name: str) -> Floats:
 
 
 def node_names(text: str) -> tuple[str, ...]:
-    """The names that a node list stands for; none if it is blank, malformed or names more than a million nodes."""
-    try:
-        known = _node_count(text) <= _MOST_NODES
-    except (ValueError, OverflowError):
-        known = False
-    hosts: list[str] = _HOSTS.findall(text) if known else []
-    return tuple("".join(parts) for host in hosts for parts in product(*_pieces(host)))
+    """The names that a node list stands for, each once; none if there is no list, or more than a million nodes."""
+    return tuple(dict.fromkeys(listed(text))) if nodes_named(text) <= MOST_NODES else ()
 
 
-def tres_processors(dump: Dump, name: str) -> Floats:
-    """The ``cpu=`` entry of a TRES list such as ``billing=4,cpu=4,mem=8G,node=1``; NaN if missing."""
-    return _each(dump, name, lambda text: _tres_count(text, "cpu"), _TRES_FIX)
-
-
-def tres_nodes(dump: Dump, name: str) -> Floats:
-    """The ``node=`` entry of a TRES list; NaN if missing."""
-    return _each(dump, name, lambda text: _tres_count(text, "node"), _TRES_FIX)
+def tres_counts(key: str) -> Callable[[Dump, str], Floats]:
+    """Reader of one entry (``cpu``, ``node``) of TRES lists such as ``cpu=4,mem=8G,node=1``; NaN if missing."""
+    return lambda dump, name: _each(dump, name, lambda text: _tres_count(text, key), _TRES_FIX)
 
 
 def tres_memory_kb(dump: Dump, name: str) -> Floats:
@@ -305,21 +292,20 @@ def gpus(dump: Dump, name: str) -> Floats:
     return _each(dump, name, _gpus, "write a number of GPUs, such as gres/gpu=2 in TRES, gpu:2 or gpu:a100:2 in GRES")
 
 
-def memories_kb(dump: Dump, name: str, per: str) -> Floats:
-    """ReqMem [kB] of rows with the suffix ``per``; NaN for others, and for 0, which asks for whole nodes.
+def memories_kb(per: str) -> Callable[[Dump, str], Floats]:
+    """Reader of ReqMem [kB] of rows with the suffix ``per``; NaN for others, and for 0, which asks for whole nodes.
 
     Args:
-        dump: the rows.
-        name: the field.
         per: ``c`` for memory per processor (``2Gc``), ``n`` for memory per node (``8Gn``), both until Slurm 21.08; no
             suffix for memory of the whole job.
     """
-    return _each(dump, name, lambda text: _memory_kb(text, per), "write memory such as 4000M, 2Gc or 16Gn")
+    fix = "write memory such as 4000M, 2Gc or 16Gn"
+    return lambda dump, name: _each(dump, name, lambda text: _memory_kb(text, per), fix)
 
 
 def node_counts(dump: Dump, name: str) -> Floats:
     """Number of nodes in a node list (``gpu1,node[001-004,7]``); NaN if there is none."""
-    return _each(dump, name, _node_count, "write node names, with ranges in brackets")
+    return _each(dump, name, nodes_named, "write node names, with ranges in brackets")
 
 
 def energies(dump: Dump, name: str) -> Floats:
@@ -456,32 +442,14 @@ def _memory_kb(text: str, per: str) -> float:
     return amount_kb if match[3] == per and amount_kb > 0 else float("nan")
 
 
-def _node_count(text: str) -> float:
+def nodes_named(text: str) -> float:
+    """How many nodes a node list names, NaN if there is no list."""
     if text in _NO_STAMP or text == "None assigned":
         return float("nan")
-    hosts: list[str] = _HOSTS.findall(text)
-    if ",".join(hosts) != text:
-        raise ValueError
-    return float(sum(_expanded(host) for host in hosts))
-
-
-def _pieces(host: str) -> Iterator[Sequence[str]]:
-    """The choices for each part of a name with brackets."""
-    for k, piece in enumerate(_BRACKETS.split(host)):  # text, inside of a bracket, text, ...
-        spans = [part.partition("-") for part in piece.split(",")] if k % 2 else []
-        numbers = [f"{n:0{len(a)}}" for a, _, b in spans for n in range(int(a), int(b or a) + 1)]
-        yield numbers if k % 2 else [piece]
-
-
-def _expanded(host: str) -> int:
-    """Number of nodes that one name with brackets stands for: the product of the lengths of its lists."""
-    count = 1
-    for numbers in _BRACKETS.findall(host):
-        spans = [part.partition("-") for part in numbers.split(",")]
-        count *= sum(int(last or first) - int(first) + 1 for first, _, last in spans)
-    if count < 1:
-        raise ValueError
-    return count
+    try:
+        return float(node_count(text))
+    except InputError:
+        raise ValueError from None
 
 
 def _energy(text: str) -> float:

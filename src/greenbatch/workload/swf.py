@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.files import read_bytes, write_bytes
-from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.ledger import Ledger, none_left
 from greenbatch.workload.requested import requested_times
 from greenbatch.workload.swf_alea import with_extras
 from greenbatch.workload.swf_text import field_name, parse
@@ -191,13 +191,11 @@ def _repaired(
     uneven = wanted != np.ceil(wanted)
     ledger.repair("fractional processors rounded up", lines[uneven], column=field_name(5), fix="give a whole number")
     wanted = np.ceil(wanted)
-    if machine is not None and rules.drop_larger:
-        larger = wanted > machine
-        drop(larger, f"job larger than the machine ({machine} processors) dropped", field_name(5), "remove the job")
-        wanted = wanted[~larger]
+    fits = ledger.fitting(wanted, machine if rules.drop_larger else None, lines, column=field_name(5))
+    if not fits.all():
+        rows, lines, trace_row, wanted = rows[fits], lines[fits], trace_row[fits], wanted[fits]
     if not len(rows):
-        fix = f"no job can be simulated: {ledger.summary()}"
-        raise InputError("no job is left", file=ledger.file, fix=fix)
+        raise none_left(ledger.file, ledger.notes)
     job_id, preceding = _ids(rows, lines, rules, ledger)
     requested_s = _requested(rows, lines, ledger)
     _count_order(job_id, rows[:, 1], lines, ledger)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from greenbatch.arguments import whole_number
 from greenbatch.errors import InputError
 from greenbatch.files import decode, parquet_schema, read_bytes
-from greenbatch.workload.ledger import Ledger
+from greenbatch.workload.ledger import Ledger, none_left
 from greenbatch.workload.parquet import MAGIC, MISSING, unbroken
 from greenbatch.workload.plausible_power import without_implausible
 from greenbatch.workload.requested import requested_times
@@ -86,13 +86,11 @@ def read_table(
             table["power_w"], table["run_time_s"], table["processors"], table.get("nodes", unknown),
             table.get("gpus", unknown), lines, ledger, column=theirs_of["power_w"], most_node_w=most_node_w,
         )  # fmt: skip
-    if processors is not None and (larger := table["processors"] > processors).any():
-        what = f"job larger than the machine ({processors} processors) dropped"
-        ledger.drop(what, lines[larger], column="processors", fix="remove the job")
-        table = {"trace_row": np.arange(len(lines), dtype=np.float64), **table}
-        table, lines = {name: values[~larger] for name, values in table.items()}, lines[~larger]
+    fits = ledger.fitting(table["processors"], processors, lines, column="processors")
+    table = {"trace_row": np.arange(len(lines), dtype=np.float64), **table}
+    table, lines = {name: values[fits] for name, values in table.items()}, lines[fits]
     if not len(lines):
-        raise InputError("no job is left", file=path, fix=f"no job can be simulated: {ledger.summary()}")
+        raise none_left(path, ledger.notes)
     stated_s = table.get("requested_time_s", np.full(len(lines), np.nan))
     table["requested_time_s"] = requested_times(stated_s, table["run_time_s"], lines, ledger)
     return Workload.from_columns(
@@ -137,11 +135,9 @@ def _positions(names: Sequence[str], ours: Mapping[str, str], path: Path) -> tup
     needed = [theirs for theirs, name in ours.items() if name in REQUIRED or theirs != name]
     for theirs in needed:
         if ours[theirs] not in positions:
-            shown = ", ".join(names)[:120]
-            raise InputError(
-                f"column is missing; the file has {shown!a}", file=path, line=1, field=theirs,
-                fix="name the columns on the first line, or map the file's names to " + ", ".join(REQUIRED),
-            )  # fmt: skip
+            problem = f"column is missing; the file has {', '.join(names)[:120]!a}"
+            fix = "name the columns on the first line, or map the file's names to " + ", ".join(REQUIRED)
+            raise InputError(problem, file=path, line=1, field=theirs, fix=fix)
     return positions, [name for name in names if name not in ours]
 
 
@@ -274,6 +270,5 @@ def _check(table: dict[str, Floats], lines: NDArray[np.int64], theirs: Mapping[s
         if again.size:
             row = int(again.min())
             fix = "give each job its own number, or leave the column out"
-            raise InputError(
-                f"{ids[row]:g} occurs twice", file=path, line=int(lines[row]), field=theirs["job_id"], fix=fix
-            )
+            line, problem = int(lines[row]), f"{ids[row]:g} occurs twice"
+            raise InputError(problem, file=path, line=line, field=theirs["job_id"], fix=fix)
