@@ -162,7 +162,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "scenario.toml": read_toml, "preset.toml": preset, "run.json": lambda file: read_run(file.parent),
     "model.json": lambda file: read_record(file.parent), "dataset.json": lambda file: read_dataset(file.parent),
     "log.jsonl": read_log, "trace.swf": read_workload, "prices.csv": lambda file: read_columns(file, ["a"]),
-    "record.json": lambda file: pieces.read_record(file.parent), "cells-000001.parquet": pieces.read_piece,
+    "record.json": pieces.read_record, "cells-000001.parquet": pieces.read_piece,
     "memory.npz": lambda file: read_memory(file, *[None] * 4),  # type: ignore[arg-type]
 }  # fmt: skip
 

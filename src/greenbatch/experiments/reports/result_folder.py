@@ -16,6 +16,7 @@ from typing import Any
 from greenbatch.data_catalog import sha256 as digest_of
 from greenbatch.errors import InputError
 from greenbatch.files import stored_bytes
+from greenbatch.models.versioned import read_table
 from greenbatch.storage import FULL, Ours, check_folder, replacement
 
 RECORD = "provenance.json"
@@ -111,11 +112,11 @@ def _record_of(folder: Path) -> dict[str, str]:
     if not record.exists():
         return {}
     try:
-        content = json.loads(stored_bytes(record))
+        content: Any = read_table(stored_bytes(record))
         files = dict(content["files"])
         if content["tool"] != _MARK or not all(_is_inside(name) for name in files):
             raise ValueError
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         problem, fix = "was not written by greenbatch", "move it away, or give another folder"
         raise InputError(problem, file=record, field="--force", fix=fix) from None
     return files
