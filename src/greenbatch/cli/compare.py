@@ -160,7 +160,6 @@ def run_comparison(
     from greenbatch.experiments.running.compare import compare as run
     from greenbatch.experiments.running.pieces import Pieces, resumed
     from greenbatch.scenarios import load_scenario
-    from greenbatch.scenarios.schema import PLAIN
     from greenbatch.schedulers import scheduler_table, with_outages
     from greenbatch.workload import outages as recorded_outages
 
@@ -179,7 +178,7 @@ def run_comparison(
             overrides=overrides,
         )
         own = question.evaluation
-        names, base = choose_schedulers(question, schedulers, baseline, defaults)
+        names, base, told = choose_schedulers(question, schedulers, baseline, defaults)
         first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed, whole=whole)
         deciders = scheduler_table(names)
         if outages:
@@ -199,36 +198,23 @@ def run_comparison(
             by_all = len(comparison.deciders) == len(deciders)
             parts = (comparison.starts, first, "windows") if by_all else (comparison.deciders, deciders, "schedulers")
             done = f"{len(parts[0])} of {len(parts[1])} {parts[2]}"
-            partial = (f"{done}; interrupted",) if comparison.interrupted else ()
-            stopped = [Note(line, level="warning") for line in partial]
-            left_out = _not_compared(question) if schedulers is None and names == PLAIN else []
-            comparison = replace(comparison, warnings=(*stopped, *left_out, *comparison.warnings))
+            if comparison.interrupted:
+                told = [Note(f"{done}; interrupted", level="warning"), *told]
+            comparison = replace(comparison, warnings=(*told, *comparison.warnings))
             words, drawn = in_words(comparison), True  # or not requested
             if folder is not None:
                 record["settings"]["starts"] = list(comparison.starts) if by_all else []
                 show("drawing the report", len(first), len(first))
-                drawn = write_comparison(comparison, folder, record, partial, words)
+                drawn = write_comparison(comparison, folder, record, words)
     pieces.remove()
-    print_comparison(comparison, partial, json=json, in_words=words)
+    print_comparison(comparison, json=json, in_words=words)
     if out is not None and not json:
         print(f"written to {out}")
-    if partial or not drawn:
+    if comparison.interrupted or not drawn:
         raise interrupted(done, drawn=drawn, written=out is not None, command=COMMAND.get())
 
 
-def _not_compared(question: Scenario) -> list[Note]:
-    """A note where nodes or GPUs keep planners out of the default schedulers."""
-    from greenbatch.cluster import NodeCluster, PoweredCluster
-    from greenbatch.scenarios.schema import PLANNING
-
-    if question.site is None or not isinstance(question.cluster, NodeCluster | PoweredCluster):
-        return []
-    return [Note(f"{', '.join(PLANNING)} is not compared: it requires a pool of processors alone", level="change")]
-
-
-def print_comparison(
-    comparison: Comparison, partial: Sequence[str] = (), *, json: bool = False, in_words: Sequence[str] = ()
-) -> None:  # fmt: skip
+def print_comparison(comparison: Comparison, *, json: bool = False, in_words: Sequence[str] = ()) -> None:
     """Print notes, the tables and the answer; or one JSON object."""
     if json:
         from greenbatch.experiments.reports.summary import summary
@@ -252,7 +238,7 @@ def print_comparison(
     say_notes(notes_of(comparison), REPORT)
     idle = idle_words(comparison.scenario.cluster)
     main = comparison_table(
-        frame, columns=terminal_columns(frame, comparison.currency), title=comparison.title, notes=partial, idle=idle
+        frame, columns=terminal_columns(frame, comparison.currency), title=comparison.title, idle=idle
     )
     own = (
         gains_table(comparison.breakdown, baseline),

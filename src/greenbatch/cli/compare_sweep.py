@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as encoder
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ def run_sweep(
                 )  # fmt: skip
         question = next(iter(questions.values()))
         own = question.evaluation
-        names, base = choose_schedulers(question, schedulers, baseline, defaults)
+        names, base, told = choose_schedulers(question, schedulers, baseline, defaults)
         first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed, whole=whole)
         deciders = scheduler_table(names)
         record = sweep_record(
@@ -97,6 +98,8 @@ def run_sweep(
                 chosen, questions, deciders, first, length, base, show, keep_finished=True,
                 finished=finished, workers=workers, keep=pieces.keep,
             )  # fmt: skip
+            noted = {text: replace(each, warnings=(*told, *each.warnings)) for text, each in made.comparisons.items()}
+            made = replace(made, comparisons=noted)
             done = sum(len(each.starts) for each in made.comparisons.values())
             total = len(first) * len(chosen.values)
             partial = (f"{done} of {total} windows of all values; interrupted",) if done < total else ()

@@ -118,13 +118,10 @@ def recorded_and_rules(scenario: Scenario) -> tuple[str, ...]:
     """What is compared by default: the recorded schedule, if known, rules, and planners of what the site states."""
     from numpy import isfinite
 
-    from greenbatch.cluster import NodeCluster, PoweredCluster
-    from greenbatch.scenarios.schema import PLAIN, PLANNING
+    from greenbatch.scenarios.schema import PLAIN
 
     recorded = (RECORDED,) if isfinite(scenario.workload.recorded_wait_s).any() else ()
-    planners: tuple[str, ...] = ()
-    if scenario.site is not None and not isinstance(scenario.cluster, NodeCluster | PoweredCluster):
-        grid = scenario.site.grid
-        stated = {"cost": grid is not None and grid.has_money, "carbon": grid is not None and grid.has_carbon}
-        planners = (*PLANNING, *(f"{PLANNING[0]}:brown=0:{each}=1" for each, known in stated.items() if known))
-    return (*recorded, *PLAIN, *planners)
+    planners, grid = scenario.evaluation.planners, None if scenario.site is None else scenario.site.grid
+    stated = {} if grid is None else {"cost": grid.has_money, "carbon": grid.has_carbon}
+    of_grid = (f"{name}:brown=0:{each}=1" for name in planners for each, known in stated.items() if known)
+    return (*recorded, *PLAIN, *planners, *of_grid)

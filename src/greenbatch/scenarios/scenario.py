@@ -43,6 +43,8 @@ class Evaluation:
     """Schedulers to compare, each ``policy+backfill``."""
     baseline: str
     """The one of ``schedulers`` that the others are compared with."""
+    planners: tuple[str, ...]
+    """Planners that are compared by default; none without a site, and on nodes and GPUs, which they do not know."""
     cut: Mapping[str, float]
     """Warm-up and cool-down: the fields of ``metrics.Cut``."""
     horizon: float
@@ -336,6 +338,7 @@ def load_scenario(
             seed=evaluation.seed,
             schedulers=section.schedulers,
             baseline=evaluation.baseline or section.schedulers[0],
+            planners=section.planners,
             cut=evaluation.cut.model_dump(),
             horizon=evaluation.horizon,
             cover_record=bool(evaluation.cover_record),

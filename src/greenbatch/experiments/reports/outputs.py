@@ -183,8 +183,7 @@ def comparison_record(
 
 
 def write_comparison(
-    comparison: Comparison, folder: Path, record: Mapping[str, Any], partial: Sequence[str] = (),
-    in_words: Sequence[str] = (),
+    comparison: Comparison, folder: Path, record: Mapping[str, Any], in_words: Sequence[str] = ()
 ) -> bool:  # fmt: skip
     """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json.
 
@@ -194,7 +193,6 @@ def write_comparison(
         comparison: the comparison.
         folder: the target folder.
         record: provenance of the comparison.
-        partial: a note for the table if windows are missing.
         in_words: sentences that lead the summary of the report.
 
     Returns:
@@ -203,17 +201,17 @@ def write_comparison(
     from greenbatch.experiments.reports.report import report_comparison
 
     try:
-        _write_figures(comparison, folder, partial)
+        _write_figures(comparison, folder)
         command = " ".join(record["run"]["command"])
         report_comparison(folder / REPORT, comparison, command=command, provenance=record, in_words=in_words)
         write_record(folder, record)
     except KeyboardInterrupt:
-        _write_figures(comparison, folder, partial)
+        _write_figures(comparison, folder)
         write_record(folder, record)
     return (folder / REPORT).exists()
 
 
-def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str]) -> None:
+def _write_figures(comparison: Comparison, folder: Path) -> None:
     from greenbatch.experiments.reports.breakdown import gains_table, means_frame
     from greenbatch.experiments.reports.notes import notes_of
     from greenbatch.experiments.reports.outages import outage_table
@@ -227,7 +225,7 @@ def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str])
     from greenbatch.experiments.running.frames import with_breakdown
 
     frame, parts, idle = comparison.frame, comparison.breakdown, idle_words(comparison.scenario.cluster)
-    notes = (*partial, *(str(note) for note in notes_of(comparison) if note.matters))
+    notes = [str(note) for note in notes_of(comparison) if note.matters]
     write_parquet(with_breakdown(frame, parts), folder / "results.parquet")
     if len(parts):
         for_spreadsheets(means_frame(parts)).write_csv(folder / "breakdown.csv")
