@@ -72,6 +72,12 @@ def test_a_signal_that_the_caller_ignores_stays_ignored(small: Path) -> None:
     assert (small / "out" / "metrics.json").is_file()
 
 
+def test_a_deleted_folder_is_no_traceback(tmp_path: Path) -> None:
+    words = ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *GREENBATCH, "--version"]
+    done = run(words, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_signal_handlers_of_the_caller_are_restored() -> None:
     code = (
         "import signal, sys\nfrom greenbatch.cli import main\n"
