@@ -185,6 +185,16 @@ def test_a_record_is_no_pipe(here: Path, name: str) -> None:
         READERS[name](here / name)
 
 
+def test_a_folder_is_refused_by_its_name_and_leaves_nothing_open(here: Path) -> None:
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(5):
+        with pytest.raises(IsADirectoryError) as refused:
+            files.stored_bytes(here)
+        assert refused.value.filename == str(here)
+        del refused  # an open file may be closed with its error
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
 def test_a_file_beyond_its_size_is_refused(here: Path) -> None:
     with (here / "scenario.toml").open("wb") as stream:
         stream.truncate(2_000_000)
