@@ -10,7 +10,6 @@ resumed.
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 import threading
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
 REPEAT_S, GRACE_S = 3.0, 7.0
 """How long after a signal it is repeated, which skips what is not needed to resume, and the command is ended. [s]"""
+_OUT_OF_MEMORY = "out of memory (use fewer jobs: --jobs or workload.limit; to train, fewer windows)"
 _STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -87,10 +87,7 @@ def _of_machine(error: BaseException) -> str:
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror or error} (check free space and permissions)"
-    if isinstance(error, MemoryError):
-        return "out of memory (use fewer jobs: --jobs or workload.limit; to train, fewer windows)"
-    found = re.search(r"([^:]+) \(os error \d+\)", str(error)) if type(error).__module__.startswith("polars") else None
-    return f"{found[1].strip()} (check free space and permissions)" if found else ""
+    return _OUT_OF_MEMORY if isinstance(error, MemoryError) else ""
 
 
 def _stopped(error: BaseException) -> str:

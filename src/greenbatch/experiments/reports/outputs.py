@@ -66,8 +66,8 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
         schedule = schedule.with_columns(**stays_columns(outcome))
     if outcome.dvfs_level is not None:
         schedule = schedule.with_columns(dvfs_level=polars.Series(outcome.dvfs_level))
-    for_spreadsheets(schedule).write_csv(folder / "schedule.csv")
-    for_spreadsheets(nodes_table(run.energy_use)).write_csv(folder / "nodes.csv")
+    for file, table in (("schedule.csv", schedule), ("nodes.csv", nodes_table(run.energy_use))):
+        (folder / file).write_text(for_spreadsheets(table).write_csv(), encoding="utf-8")
     power = polars.DataFrame(power_segments(outcome)._asdict())
     if outcome.profile_command_w is not None:
         last = np.searchsorted(outcome.profile_time_s, power["start_s"].to_numpy(), side="right") - 1
@@ -228,7 +228,7 @@ def _write_figures(comparison: Comparison, folder: Path) -> None:
     notes = [str(note) for note in notes_of(comparison) if note.matters]
     write_parquet(with_breakdown(frame, parts), folder / "results.parquet")
     if len(parts):
-        for_spreadsheets(means_frame(parts)).write_csv(folder / "breakdown.csv")
+        (folder / "breakdown.csv").write_text(for_spreadsheets(means_frame(parts)).write_csv(), encoding="utf-8")
     tables = [
         comparison_table(frame, title=comparison.title, notes=notes, currency=comparison.currency, idle=idle),
         difference_table(frame, comparison.baseline, currency=comparison.currency),

@@ -7,7 +7,6 @@ they are unchanged. `greenbatch.storage` replaces the folder.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -64,10 +63,8 @@ def _failed_write(error: Exception, scratch: Path | None) -> str:
         text = getattr(error, "strerror", None) or str(error)
         return text if isinstance(error, (OSError, ValueError)) else ""
     cause = error.__context__ if isinstance(error, InputError) else error  # files.write_bytes names the file
-    if isinstance(cause, OSError) and (cause.errno in FULL or str(scratch) in str(cause.filename)):
-        return cause.strerror or str(cause)
-    found = re.search(r"([^:]+) \(os error \d+\)", str(error))  # from polars, which raises errors of its own
-    return found[1].strip() if found and type(error).__module__.startswith("polars") else ""
+    ours = isinstance(cause, OSError) and (cause.errno in FULL or str(scratch) in str(cause.filename))
+    return getattr(cause, "strerror", None) or str(cause) if ours else ""
 
 
 def write_record(folder: Path, provenance: Mapping[str, Any]) -> None:
