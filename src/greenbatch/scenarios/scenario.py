@@ -352,7 +352,7 @@ def load_scenario(
 def _borrowed(trace: str, cluster: Cluster, site: Site | None) -> Note:
     """A warning that a trace runs on the machine and the site of the default scenario, which are not its own."""
     place = f"{cluster.processors:,} processors" + (f", site {site.name}" if site else "")
-    what = f"{trace} runs on the machine of scenario default: {place}; use --scenario plain to simulate the jobs only"
+    what = f"{trace} runs on the machine of scenario default: {place}; scenario plain simulates the jobs only"
     return Note(what, level="warning")
 
 
