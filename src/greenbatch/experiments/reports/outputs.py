@@ -160,7 +160,7 @@ def comparison_record(
     starts: Sequence[int],
     jobs: int,
     *,
-    seed: int,
+    seed: int | None,
     command: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The provenance of a comparison.
@@ -171,13 +171,13 @@ def comparison_record(
         baseline: the one that the others are compared with.
         starts: first job of each window.
         jobs: jobs per window.
-        seed: seed of random windows.
+        seed: seed of random windows; None for that of the scenario.
         command: the command line.
     """
     return provenance(
         **sources(scenario, input_files([name for name in schedulers if not name.endswith(SUFFIX)])),
         settings={"schedulers": list(schedulers), "baseline": baseline, "starts": list(starts), "jobs": jobs},
-        seed=seed,
+        seed=scenario.evaluation.seed if seed is None else seed,
         command=command,
     )
 
