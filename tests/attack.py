@@ -75,8 +75,6 @@ class Attack:
     before: Callable[[], None] = lambda: None
     """What the process does before it becomes the command."""
     codes: tuple[int, ...] = (0, 2)
-    told: str = ""
-    """Part of what is said."""
     twice: bool = False
     """Two at the same time."""
 
@@ -322,8 +320,6 @@ def judged(attack: Attack, code: int, said: str) -> Iterator[str]:
         yield f"does not say what is wrong: {said[-300:]}"
     elif code == 2 and "(" not in end[0]:
         yield f"does not say what to do: {end[0]}"
-    elif attack.told not in said:
-        yield f"does not say {attack.told}: {said[-300:]}"
     raw = {c for c in said if unicodedata.category(c) in {"Cc", "Cf"} and c not in "\n\t"}
     if raw:
         yield f"control characters are printed: {raw}"

@@ -75,18 +75,18 @@ def alive(mark: str) -> list[psutil.Process]:
     return found
 
 
-def strike(words: list[str], mark: str, chance: random.Random, first: bool) -> str:
-    """Start a command and end it by a signal; what is wrong afterwards."""
-    running = begin(words, mark)
-    drain = threading.Thread(target=running.communicate)
+def strike(words: list[str], mark: str, chance: random.Random, first: bool) -> tuple[bool, str]:
+    """Start a command and end it by a signal; whether it was still there, and what is wrong afterwards."""
+    running, said = begin(words, mark), list[str]()
+    drain = threading.Thread(target=lambda: said.append(running.communicate()[0]))
     drain.start()
-    until_s = time.monotonic() + 60
+    until_s = time.monotonic() + 3  # a command may have no child
     while running.poll() is None and len(alive(mark)) < 2 and time.monotonic() < until_s:
         time.sleep(0.01)
     delay_s, number, whole = chance.uniform(0, 1 if first else 4), chance.choice(SIGNALS), chance.random() < 0.5
     with suppress(subprocess.TimeoutExpired):
         running.wait(delay_s)
-    with suppress(ProcessLookupError):
+    if struck := running.poll() is None:
         (os.killpg if whole else os.kill)(running.pid, number)
     since_s = time.monotonic()
     while (left := alive(mark)) and time.monotonic() < since_s + LIMIT_S:
@@ -94,12 +94,16 @@ def strike(words: list[str], mark: str, chance: random.Random, first: bool) -> s
     for each in left:
         each.kill()
     drain.join()
+    told = f"{len(left)} processes are left" if left else ""
+    codes = {0, -number, 128 + number} if struck else {0}  # 0: it had done its work; negative: its handlers were gone
+    if running.returncode not in codes or "Traceback" in said[0]:
+        told += f" exit code {running.returncode}: {said[0][-400:]}"
     what = f"{number.name} after {delay_s:.2f} s to {'all' if whole else 'the command'}"
-    return f"{what}: {len(left)} processes are left" if left else ""
+    return struck, f"{what}: {told}" if told else ""
 
 
-def tried(name: str, instants: int, seed: int) -> list[str]:
-    """Strike a command so many times in one folder, then let it end; what is wrong."""
+def tried(name: str, instants: int, seed: int) -> tuple[int, list[str]]:
+    """Strike a command so many times in one folder, then let it end; how many signals it got, and what is wrong."""
     words, files = CASES[name]
     chance = random.Random(f"{seed} {name}")  # noqa: S311  # reproducible, no secrets
     whole, out = Path(f"{name}-whole"), Path(f"{name}-struck")
@@ -109,16 +113,16 @@ def tried(name: str, instants: int, seed: int) -> list[str]:
         forced = name == "tune" and out.exists()
         return [*words, "--out", str(out), *["--resume"] * resumes, *["--force"] * forced]
 
-    struck = (strike(again(), f"{os.getpid()} {name} {k}", chance, first=k % 2 == 0) for k in range(instants))
-    found = [problem for problem in struck if problem]
+    struck = [strike(again(), f"{os.getpid()} {name} {k}", chance, first=k % 2 == 0) for k in range(instants)]
+    count, found = sum(was for was, _ in struck), [problem for _, problem in struck if problem]
     for line, place in ((again(), out), ([*words, "--out", str(whole)], whole)):
         running = begin(line, "whole")
         said = running.communicate(timeout=240)[0]
         if running.returncode:
-            return [*found, f"{' '.join(line)} ends with {running.returncode}: {said[-400:]}"]
+            return count, [*found, f"{' '.join(line)} ends with {running.returncode}: {said[-400:]}"]
         found += [f"{place / file} is missing" for file in files if not (place / file).is_file()]
     same = all((out / file).read_bytes() == (whole / file).read_bytes() for file in files)
-    return found if same else [*found, "the bytes differ"]
+    return count, found if same else [*found, "the bytes differ"]
 
 
 def main() -> int:
@@ -133,11 +137,11 @@ def main() -> int:
         prepare()
         with ThreadPoolExecutor(2) as two:
             share = {name: given.instants // len(CASES) for name in CASES}
-            for name, found in zip(share, two.map(lambda n: tried(n, share[n], given.seed), share), strict=True):
+            results = two.map(lambda n: tried(n, share[n], given.seed), share)
+            for name, (count, found) in zip(share, results, strict=True):
                 bad |= bool(found)
-                print(
-                    f"{name}: {share[name]} signals, {'; '.join(found) or 'nothing left, the same bytes'}", flush=True
-                )
+                told = "; ".join(found) or "nothing left, the same bytes"
+                print(f"{name}: {count} of {share[name]} signals, {told}", flush=True)
         os.chdir("/")
     return int(bad)
 

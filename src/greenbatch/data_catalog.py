@@ -17,7 +17,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from greenbatch.errors import DataMissing, InputError, did_you_mean
-from greenbatch.storage import replace_file
+from greenbatch.storage import replace_file, user_cache
 
 _CATALOG = Path(__file__).with_name("data_catalog.toml")
 
@@ -74,16 +74,8 @@ def catalog() -> dict[str, Dataset]:
 
 
 def cache_folder() -> Path:
-    """The user's own data folder: ``$XDG_CACHE_HOME/greenbatch/data``, by default under ``~/.cache``.
-
-    Without a home, a folder that cannot be: nothing is found there, and nothing can be written.
-    """
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    try:
-        root = Path(base) if base.startswith("/") else Path.home() / ".cache"
-    except RuntimeError:
-        root = Path(os.devnull)
-    return root / "greenbatch" / "data"
+    """The user's own data folder, see `storage.user_cache`."""
+    return user_cache("data")
 
 
 def folders() -> tuple[Path, ...]:

@@ -6,7 +6,6 @@ or unpacked content may exceed a size.
 
 from __future__ import annotations
 
-import errno
 import gzip
 import hashlib
 import io
@@ -63,18 +62,15 @@ def stored_bytes(path: Path, *, largest: int = LARGEST_RECORD_BYTES, pipes: bool
         InputError: it is a device, a pipe that is not accepted or has no writer, or too large.
         OSError: it cannot be opened or read.
     """
-    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC), "rb") as stream:
+    with open(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK | os.O_NOCTTY)) as stream:
         found = os.fstat(stream.fileno())
-        if stat.S_ISDIR(found.st_mode):
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         if stat.S_ISFIFO(found.st_mode) and pipes:
             return _piped(stream, found, path)
         if not stat.S_ISREG(found.st_mode):
             kind = "pipe" if stat.S_ISFIFO(found.st_mode) else "device"
             raise InputError(f"is a {kind}", file=path, fix="give a file" + ", or a pipe such as /dev/stdin" * pipes)
         content = b"" if found.st_size > largest else stream.read(largest + 1)
-    if max(found.st_size, len(content)) > largest:
-        size = max(found.st_size, len(content))
+    if (size := max(found.st_size, len(content))) > largest:
         raise InputError(f"has {size:,} bytes, more than {largest:,}", file=path, fix="check that it is the right file")
     return content
 
@@ -180,14 +176,14 @@ def read_bytes(file: str | Path) -> tuple[bytes, str]:
 
 
 def first_bytes(path: Path, count: int) -> bytes:
-    """The first bytes of a file on disk; empty for anything but a file, unless pipes are kept.
+    """The first bytes of a file on disk; empty for anything but a file.
 
     Raises:
         InputError: the file cannot be read.
     """
     with _readable(path):
         if path.exists() and not path.is_file():
-            return b"" if _PIPES.get() is None else read_bytes(path)[0][:count]
+            return b""
         with path.open("rb") as stored:
             return stored.read(count)
 
@@ -208,8 +204,6 @@ def sha256_of(path: Path) -> str:
 def _readable(path: Path) -> Iterator[None]:
     """Refuse a path that cannot be read in one line that says why."""
     try:
-        if path.is_char_device():  # /dev/zero has no end
-            raise InputError("is a device", file=path, fix="give a file, or a pipe such as /dev/stdin")
         yield
     except IsADirectoryError:
         raise InputError("is a folder", file=path, fix="give the file itself") from None

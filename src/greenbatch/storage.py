@@ -38,6 +38,19 @@ def hidden(target: Path) -> Path:
     return target.parent / f"{PREFIX}{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]}"
 
 
+def user_cache(part: str) -> Path:
+    """A folder of the user's own: ``$XDG_CACHE_HOME/greenbatch/PART``, by default under ``~/.cache``.
+
+    Without a home, a folder that cannot be: nothing is found there, and nothing can be written.
+    """
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        root = Path(base) if base.startswith("/") else Path.home() / ".cache"
+    except RuntimeError:
+        root = Path(os.devnull)
+    return root / "greenbatch" / part
+
+
 # ---------------------------------------------------------------- one writer at a time
 
 

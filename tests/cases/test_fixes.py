@@ -118,7 +118,7 @@ XDMOD = (
 """The fields of the dump without a header, in the order in which they were asked for."""
 HEADER = "JobIDRaw|State|Submit|Start|ElapsedRaw|AllocCPUS|AllocTRES"
 ROW = "1|COMPLETED|1772438400|1772438410|60|4|cpu=4,mem=8G"
-FIXED = "JobID           State\n------------ --------\n1           COMPLETED\n"
+FIXED = "\n".join("".join(f"{cell:20}" for cell in row.split("|")) for row in (HEADER, "---|" * 7, ROW))
 TABLE = "submit_s,run_time_s,processors,power_w\n0,60,4,100\n1,60,4,110\n2,60,4,203000\n"
 
 FIXES: dict[str, Fix] = {
@@ -160,10 +160,11 @@ FIXES: dict[str, Fix] = {
     ),
     "columns of fixed width": Fix(
         "sacct.txt", "separate the fields by |: sacct -X -P",
-        with_lines(lambda _: [HEADER, ROW]), [60], content=FIXED,
+        with_lines(lambda lines: ["|".join(line.split()) for line in lines if line[0] != "-"]), [60], content=FIXED,
     ),
     "commas in cells": Fix(
-        "sacct.txt", "fields such as AllocTRES contain ',': sacct -X -P", with_lines(lambda _: [HEADER, ROW]), [60],
+        "sacct.txt", "fields such as AllocTRES contain ',': sacct -X -P",
+        with_lines(lambda lines: [line.replace(",", "|").replace("|mem=", ",mem=") for line in lines]), [60],
         content=f"{HEADER}\n{ROW}\n".replace("|", ","),
     ),
     "last line cut off": Fix(

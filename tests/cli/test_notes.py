@@ -72,7 +72,7 @@ def test_a_trace_without_a_scenario_names_the_machine(jobs, capsys, verb: list[s
     window = ["--start", "0"] if verb[0] == "simulate" else ["--starts", "0"]
     told = "jobs.swf runs on the machine of scenario default: 256 processors, site synthetic"
     assert main([*verb, "--trace", "jobs.swf", *window, "--jobs", "3", "--out", "out"]) == 0
-    assert f"{told}; use --scenario plain to simulate the jobs only" in capsys.readouterr().out
+    assert f"{told}; scenario plain simulates the jobs only" in capsys.readouterr().out
     assert main([*verb, "--scenario", "plain", "--trace", "jobs.swf", *window, "--jobs", "3", "--out", "two"]) == 0
     assert "scenario default" not in capsys.readouterr().out
 

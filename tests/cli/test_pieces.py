@@ -149,7 +149,7 @@ def test_a_folder_of_another_is_not_touched(small: Path, capsys: pytest.CaptureF
     (small / "out.cells").mkdir()
     (small / "out.cells" / "mine.txt").write_text("mine")
     assert compare("--force") == 2
-    assert "out.cells: --out: is no folder of finished windows (move it away" in capsys.readouterr().err
+    assert "out.cells/record.json: is not that of a comparison (move its folder away" in capsys.readouterr().err
     assert (small / "out.cells" / "mine.txt").read_text() == "mine"
 
 
@@ -301,6 +301,7 @@ def test_a_folder_without_results_is_one_line(small: Path, capsys: pytest.Captur
         assert main(["results", folder]) == 2
         assert f"greenbatch: {folder}: has no results (give the --out of" in capsys.readouterr().err
     assert compare() == 0
-    (small / "out" / "provenance.json").write_text("{}")
-    assert main(["results", "out"]) == 2
-    assert "provenance.json: is not that of a comparison" in capsys.readouterr().err
+    for content in ("{}", "[" * 100_000):
+        (small / "out" / "provenance.json").write_text(content)
+        assert main(["results", "out"]) == 2
+        assert "provenance.json: is not that of a comparison" in capsys.readouterr().err

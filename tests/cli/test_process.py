@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
 
-from greenbatch.cli import main
+from greenbatch.cli import app, main
 from greenbatch.cli.ascii import nearest
 from greenbatch.experiments.reports.page import definitions
 
@@ -70,6 +72,42 @@ def test_a_signal_that_the_caller_ignores_stays_ignored(small: Path) -> None:
     done = run([sys.executable, "-c", code, "0", *SIMULATE])
     assert done.returncode == 0
     assert (small / "out" / "metrics.json").is_file()
+
+
+def test_a_command_within_another_process_does_not_watch_its_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The watch ends the process by force, which is the caller's."""
+    seen: list[int] = []
+    monkeypatch.setattr(app, "run", lambda _: seen.append(signal.set_wakeup_fd(-1)))
+    before = threading.active_count()
+    assert main(["schedulers"]) == 0
+    assert (seen, threading.active_count()) == ([-1], before)
+
+
+STUCK = """
+import os, signal, sys, threading, time
+import greenbatch.cli.app as app, greenbatch.cli.process as process
+process.REPEAT_S, process.GRACE_S = 0.2, 0.5
+def run(_):
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGTERM)).start()
+    while True:
+        try:
+            time.sleep(60)
+        except BaseException:
+            pass
+app.run = run
+sys.exit(process.main())
+"""
+
+
+def test_a_command_that_does_not_stop_is_forced_to() -> None:
+    done = run([sys.executable, "-c", STUCK], timeout=30)
+    assert (done.returncode, done.stderr) == (143, "greenbatch: interrupted; forced to stop after 0.5 s\n")
+
+
+def test_a_deleted_folder_is_no_traceback(tmp_path: Path) -> None:
+    words = ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", *GREENBATCH, "--version"]
+    done = run(words, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_signal_handlers_of_the_caller_are_restored() -> None:

@@ -55,10 +55,18 @@ def test_a_planner_that_is_left_out_on_nodes_is_named(
     power = "[workload.power]\nkind = 'per-processor'\nseed = 1\nlow_w = 5\nhigh_w = 50\n"
     lines = f"name = 'ours'\nworkload.file = 'dump.txt'\n{power}[site]\nkind = {supply}\n{keys}"
     (site / "s.toml").write_text(lines)
-    words = ["--scenario", "s.toml", "--cluster", "slurm.conf", "--whole", "--out", "out"]
-    assert main(["compare", *words]) == 0
-    said = capsys.readouterr()
-    assert ("note: foresee is not compared: it requires a pool" in said.out + said.err) == is_told
+    (site / "dump.txt").write_text(site_dump.dump(jobs=12))
+    words = ["--scenario", "s.toml", "--cluster", "slurm.conf", "--whole", "--workers", "1"]
+    site_of = ["--site", "s.toml", "--trace", "dump.txt", "--cluster", "slurm.conf", "--workers", "1"]
+    for command in (
+        ["compare", *words], ["compare", *words, "--sweep", "rules.ties=arrival_first"], ["whatif", *site_of],
+    ):  # fmt: skip
+        assert main([*command, "--out", "out", "--force"]) == 0
+        said = capsys.readouterr()
+        told = "note: foresee is not compared: it requires a pool" in said.out + said.err
+        assert told == is_told, command
+    assert main(["compare", *words, "--schedulers", "fcfs+easy,sjf+easy", "--out", "out", "--force"]) == 0
+    assert "is not compared" not in capsys.readouterr().out
 
 
 def test_the_weights_are_those_of_the_slurm_conf(site: Path) -> None:

@@ -224,7 +224,9 @@ def test_the_verb_prints_and_writes_what_the_function_finds(
     assert main([*case.words, *flags, "--json", "--out", str(out)]) == 0
     assert json.loads(capsys.readouterr().out) == json.loads((out / "estimate.json").read_text())
     assert json.loads((out / "estimate.json").read_text()) == json.loads(json.dumps(estimates_json(found)))
-    assert json.loads((out / "provenance.json").read_text())["files"].keys() == {"estimate.json", "table.md"}
+    record = json.loads((out / "provenance.json").read_text())
+    assert record["files"].keys() == {"estimate.json", "table.md"}
+    assert record["notes"] == [str(note) for note in case.scenario.notes] != []
     table = (out / "table.md").read_text()
     for name, each in found.schedulers.items():
         assert each.agreement is not None

@@ -298,3 +298,29 @@ def test_what_jobs_in_warm_up_cost_is_a_part() -> None:
     assert {name: round(figures["energy_kwh"], 9) for name, figures in found.items()} == {
         "b": 6, "a": 0, "idle": 0, UNCOUNTED: 1,
     }  # fmt: skip
+
+
+OBEY = Rules(dependencies="obey")
+
+
+def submitted_after(think_h: list[float]) -> Workload:
+    """Jobs of 700, 70 and 7 W for an hour, of which the first begins in January; each later one follows it."""
+    jobs = jobs_of(submit_s=[0, 30_000, 40_000], run_time_s=[3600] * 3, processors=[1] * 3, power_w=[700, 70, 7],
+                   preceding_job=[-1, 1, 1], think_time_s=[np.nan, *(HOUR_S * h for h in think_h)])  # fmt: skip
+    return replace(jobs, unix_start_s=UNIX_START_S, time_zone="UTC")
+
+
+@pytest.mark.parametrize(
+    ("think_h", "jobs"),
+    [([1, 2], {"2025-01": 3, "2025-02": 0, "later": 0}), ([800, 1600], {"2025-01": 1, "2025-02": 0, "later": 2})],
+    ids=["into one month", "beyond the record"],
+)
+def test_months_are_those_of_the_record_wherever_jobs_are_submitted_in_the_end(
+    think_h: list[float], jobs: dict[str, int]
+) -> None:
+    """Jobs that follow others may leave the months of the record: all of them count, and the parts are the whole."""
+    made, site = submitted_after(think_h), replace(DARK, repeat=True)
+    check(made, POOL, site, OBEY)
+    run = measure(simulate(made, POOL, site, OBEY, scheduler("fcfs+easy")))
+    found = nested(evaluate_parts(run, parts_of(made, by_month=True)))["month"]
+    assert {name: figures["jobs"] for name, figures in found.items() if "jobs" in figures} == jobs

@@ -73,7 +73,7 @@ def run(arguments: Sequence[str]) -> None:
     """
     app = build()
     COMMAND.set(("greenbatch", *arguments))
-    if any(".py" in word for word in arguments):
+    if any(".py" in word or word.startswith(ALLOW) for word in arguments):
         arguments = _allowing(arguments)
     from greenbatch.files import pipes_kept
 

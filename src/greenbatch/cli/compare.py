@@ -100,16 +100,14 @@ def compare(
     if whole and (starts, windows, jobs, seed) != (None, None, None, None):
         problem = "is the whole trace as one window"
         raise InputError(problem, field="--whole", fix="leave out --starts, --windows, --jobs and --seed")
-    if out is None and (resume or force or not json):
-        raise InputError("is missing", field="--out", fix="give --out FOLDER; only --json works without")
-    if sweep is not None and outages:
-        problem = "cannot be combined yet"
-        raise InputError(problem, field="--sweep and --outages", fix="give one or the other")
+    check_flags(out, json=json, resume=resume, force=force, outages=outages, sweep=sweep)
+    first = None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")]
     given: dict[str, Any] = {
-        "schedulers": schedulers, "baseline": baseline, "windows": windows, "jobs": jobs, "seed": seed,
-        "starts": None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")],
-        "whole": whole, "trace": trace, "cluster": cluster, "processors": processors, "capacity": capacity,
-        "workers": workers_of(workers, ray), "json": json, "resume": resume, "strict": strict, "force": force,
+        "schedulers": schedulers, "baseline": baseline, "workers": workers_of(workers, ray), "json": json,
+        "resume": resume, "force": force,
+        "inputs": {"trace": trace, "cluster": cluster, "processors": processors, "capacity": capacity,
+                   "strict": strict},
+        "windows": {"starts": first, "windows": windows, "jobs": jobs, "seed": seed, "whole": whole},
     }  # fmt: skip
     if sweep is None:
         run_comparison(out, scenario, outages=outages, **given)
@@ -119,35 +117,44 @@ def compare(
     run_sweep(out, scenario, sweep, **given)
 
 
+def check_flags(
+    out: Path | None, *, resume: bool, force: bool, json: bool = False, outages: bool = False, sweep: str | None = None
+) -> None:  # fmt: skip
+    """Refuse flags of a comparison that exclude each other.
+
+    Raises:
+        InputError: names them.
+    """
+    if out is None and (resume or force or not json):
+        raise InputError("is missing", field="--out", fix="give --out FOLDER; only --json works without")
+    if sweep is not None and outages:
+        raise InputError("cannot be combined yet", field="--sweep and --outages", fix="give one or the other")
+    if resume and force:
+        problem = "keep and replace an earlier comparison"
+        raise InputError(problem, field="--resume and --force", fix="give one or the other")
+
+
 def run_comparison(
     out: Path | None,
     scenario: str,
     *,
     schedulers: str | None = None,
     baseline: str | None = None,
-    windows: int | None = None,
-    jobs: int | None = None,
-    seed: int | None = None,
-    starts: Sequence[int] | None = None,
-    whole: bool = False,
-    trace: str | None = None,
-    cluster: str | None = None,
-    processors: int | None = None,
-    capacity: str | None = None,
+    windows: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
     workers: Workers | None = None,
     json: bool = False,
     resume: bool = False,
     outages: bool = False,
-    strict: bool = False,
     force: bool = False,
-    overrides: Mapping[str, Any] | None = None,
     defaults: Callable[[Scenario], Sequence[str]] | None = None,
     in_words: Callable[[Comparison], Sequence[str]] = lambda _: (),
 ) -> None:
     """Compare, write the results and print them. Defaults are taken from the scenario.
 
-    Not flags of ``compare``: ``overrides`` are keys of the scenario; ``defaults`` names the schedulers if none are
-    given, the first being the baseline; ``in_words`` tells the answer in the report and at the end of what is printed.
+    ``windows`` and ``inputs`` are arguments of `choose_windows` and `load_scenario`. Not flags of ``compare``:
+    ``defaults`` names the schedulers if none are given, the first being the baseline; ``in_words`` tells the answer in
+    the report and at the end of what is printed.
 
     Raises:
         InputError: a flag is invalid, or the folder contains no comparison to resume; nothing is written.
@@ -160,32 +167,19 @@ def run_comparison(
     from greenbatch.experiments.running.compare import compare as run
     from greenbatch.experiments.running.pieces import Pieces, resumed
     from greenbatch.scenarios import load_scenario
-    from greenbatch.scenarios.schema import PLAIN
     from greenbatch.schedulers import scheduler_table, with_outages
     from greenbatch.workload import outages as recorded_outages
 
-    if resume and force:
-        problem = "keep and replace an earlier comparison"
-        raise InputError(problem, field="--resume and --force", fix="give one or the other")
     with ExitStack() as opened:
         folder = None if out is None else opened.enter_context(result_folder(out, force=force or resume))
-        question = load_scenario(
-            scenario,
-            trace=trace,
-            cluster=cluster,
-            processors=processors,
-            capacity=capacity,
-            strict=strict,
-            overrides=overrides,
-        )
-        own = question.evaluation
-        names, base = choose_schedulers(question, schedulers, baseline, defaults)
-        first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed, whole=whole)
+        question = load_scenario(scenario, **(inputs or {}))
+        names, base, told = choose_schedulers(question, schedulers, baseline, defaults)
+        first, length = choose_windows(question, **(windows or {}))
         deciders = scheduler_table(names)
         if outages:
             deciders = with_outages(deciders, tuple(recorded_outages(question.workload)))
         record = comparison_record(
-            question, tuple(deciders), base, first, length, seed=own.seed if seed is None else seed,
+            question, tuple(deciders), base, first, length, seed=(windows or {}).get("seed"),
             command=COMMAND.get(),
         )  # fmt: skip
         pieces = opened.enter_context(Pieces(out, record, force=force))
@@ -199,36 +193,23 @@ def run_comparison(
             by_all = len(comparison.deciders) == len(deciders)
             parts = (comparison.starts, first, "windows") if by_all else (comparison.deciders, deciders, "schedulers")
             done = f"{len(parts[0])} of {len(parts[1])} {parts[2]}"
-            partial = (f"{done}; interrupted",) if comparison.interrupted else ()
-            stopped = [Note(line, level="warning") for line in partial]
-            left_out = _not_compared(question) if schedulers is None and names == PLAIN else []
-            comparison = replace(comparison, warnings=(*stopped, *left_out, *comparison.warnings))
+            if comparison.interrupted:
+                told = [Note(f"{done}; interrupted", level="warning"), *told]
+            comparison = replace(comparison, warnings=(*told, *comparison.warnings))
             words, drawn = in_words(comparison), True  # or not requested
             if folder is not None:
                 record["settings"]["starts"] = list(comparison.starts) if by_all else []
                 show("drawing the report", len(first), len(first))
-                drawn = write_comparison(comparison, folder, record, partial, words)
+                drawn = write_comparison(comparison, folder, record, words)
     pieces.remove()
-    print_comparison(comparison, partial, json=json, in_words=words)
+    print_comparison(comparison, json=json, in_words=words)
     if out is not None and not json:
         print(f"written to {out}")
-    if partial or not drawn:
+    if comparison.interrupted or not drawn:
         raise interrupted(done, drawn=drawn, written=out is not None, command=COMMAND.get())
 
 
-def _not_compared(question: Scenario) -> list[Note]:
-    """A note where nodes or GPUs keep planners out of the default schedulers."""
-    from greenbatch.cluster import NodeCluster, PoweredCluster
-    from greenbatch.scenarios.schema import PLANNING
-
-    if question.site is None or not isinstance(question.cluster, NodeCluster | PoweredCluster):
-        return []
-    return [Note(f"{', '.join(PLANNING)} is not compared: it requires a pool of processors alone", level="change")]
-
-
-def print_comparison(
-    comparison: Comparison, partial: Sequence[str] = (), *, json: bool = False, in_words: Sequence[str] = ()
-) -> None:  # fmt: skip
+def print_comparison(comparison: Comparison, *, json: bool = False, in_words: Sequence[str] = ()) -> None:
     """Print notes, the tables and the answer; or one JSON object."""
     if json:
         from greenbatch.experiments.reports.summary import summary
@@ -252,7 +233,7 @@ def print_comparison(
     say_notes(notes_of(comparison), REPORT)
     idle = idle_words(comparison.scenario.cluster)
     main = comparison_table(
-        frame, columns=terminal_columns(frame, comparison.currency), title=comparison.title, notes=partial, idle=idle
+        frame, columns=terminal_columns(frame, comparison.currency), title=comparison.title, idle=idle
     )
     own = (
         gains_table(comparison.breakdown, baseline),

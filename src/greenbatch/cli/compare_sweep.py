@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as encoder
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,28 +27,19 @@ def run_sweep(
     *,
     schedulers: str | None = None,
     baseline: str | None = None,
-    windows: int | None = None,
-    jobs: int | None = None,
-    seed: int | None = None,
-    starts: Sequence[int] | None = None,
-    whole: bool = False,
-    trace: str | None = None,
-    cluster: str | None = None,
-    processors: int | None = None,
-    capacity: str | None = None,
+    windows: Mapping[str, Any],
+    inputs: Mapping[str, Any],
     workers: Workers | None = None,
     json: bool = False,
     resume: bool = False,
-    strict: bool = False,
     force: bool = False,
-    overrides: Mapping[str, Any] | None = None,
     defaults: Callable[[Scenario], Sequence[str]] | None = None,
     unit_cost: float | None = None,
 ) -> None:
     """Compare for every value, write the results and print them. Windows and defaults are those of the first value.
 
-    ``defaults`` names the schedulers of a scenario if none are given, the first being the baseline. With ``unit_cost``,
-    the cost of a unit of the key, also print when larger values have paid for themselves.
+    ``windows``, ``inputs`` and ``defaults`` are as in `compare.run_comparison`. With ``unit_cost``, the cost of a unit
+    of the key, also print when larger values have paid for themselves.
 
     Raises:
         InputError: a flag or a value is invalid, or the folder contains no such sweep to resume; nothing is written.
@@ -63,27 +55,21 @@ def run_sweep(
     from greenbatch.scenarios import load_scenario
     from greenbatch.schedulers import scheduler_table
 
-    if resume and force:
-        problem = "keep and replace an earlier comparison"
-        raise InputError(problem, field="--resume and --force", fix="give one or the other")
     chosen = read_setting(text)
     with ExitStack() as opened:
         folder = None if out is None else opened.enter_context(result_folder(out, force=force or resume))
         questions: dict[str, Scenario] = {}
         for value in chosen.values:
             with naming_the_flag(chosen, value):
-                questions[value] = load_scenario(
-                    scenario, trace=trace, cluster=cluster, processors=processors, capacity=capacity,
-                    strict=strict, overrides={**(overrides or {}), **chosen.overrides(value)},
-                    like=next(iter(questions.values()), None),
-                )  # fmt: skip
+                keys = {**inputs.get("overrides", {}), **chosen.overrides(value)}
+                like = next(iter(questions.values()), None)
+                questions[value] = load_scenario(scenario, **{**inputs, "overrides": keys}, like=like)
         question = next(iter(questions.values()))
-        own = question.evaluation
-        names, base = choose_schedulers(question, schedulers, baseline, defaults)
-        first, length = choose_windows(question, starts=starts, windows=windows, jobs=jobs, seed=seed, whole=whole)
+        names, base, told = choose_schedulers(question, schedulers, baseline, defaults)
+        first, length = choose_windows(question, **windows)
         deciders = scheduler_table(names)
         record = sweep_record(
-            chosen, questions, tuple(deciders), base, first, length, seed=own.seed if seed is None else seed,
+            chosen, questions, tuple(deciders), base, first, length, seed=windows.get("seed"),
             command=COMMAND.get(),
         )  # fmt: skip
         if unit_cost is not None:
@@ -97,6 +83,8 @@ def run_sweep(
                 chosen, questions, deciders, first, length, base, show, keep_finished=True,
                 finished=finished, workers=workers, keep=pieces.keep,
             )  # fmt: skip
+            noted = {text: replace(each, warnings=(*told, *each.warnings)) for text, each in made.comparisons.items()}
+            made = replace(made, comparisons=noted)
             done = sum(len(each.starts) for each in made.comparisons.values())
             total = len(first) * len(chosen.values)
             partial = (f"{done} of {total} windows of all values; interrupted",) if done < total else ()

@@ -23,6 +23,7 @@ def demo(
     force
         Replace an earlier result in the folder.
     """
-    from greenbatch.cli.compare import run_comparison
+    from greenbatch.cli.compare import check_flags, run_comparison
 
+    check_flags(out, resume=resume, force=force)
     run_comparison(out, "default", workers=workers, resume=resume, force=force)

@@ -89,6 +89,7 @@ def estimate(
         raise InputError(problem, field="--simulate", fix="give --scenario, and --trace if the record had one")
 
     question = load_scenario(scenario or record.record.scenario, trace=trace) if simulate else None
+    notes = () if question is None else question.notes
 
     def computed() -> Estimates:
         with progress_line() as show:
@@ -102,10 +103,8 @@ def estimate(
     else:
         with result_folder(out, force=force) as folder:
             found = computed()
-            write_estimates(found, record, folder, COMMAND.get())
-    say_notes(
-        () if question is None else question.notes, "report.html of a comparison", file=sys.stderr if json else None
-    )
+            write_estimates(found, record, folder, COMMAND.get(), notes)
+    say_notes(notes, "provenance.json of a run with --out", file=sys.stderr if json else None)
     if json:
         print(encoder.dumps(estimates_json(found), indent=2, allow_nan=False))
         return

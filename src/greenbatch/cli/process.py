@@ -10,20 +10,20 @@ resumed.
 from __future__ import annotations
 
 import os
-import re
 import signal
 import sys
 import threading
+import time
 from contextlib import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Sequence
     from typing import Any
 
 REPEAT_S, GRACE_S = 3.0, 7.0
 """How long after a signal it is repeated, which skips what is not needed to resume, and the command is ended. [s]"""
-_STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_OUT_OF_MEMORY = "out of memory (use fewer jobs: --jobs or workload.limit; to train, fewer windows)"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,13 +35,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     heard: list[int] = []
     hook = sys.unraisablehook
     before: dict[int, Any] = {}
-    end_watch: Callable[[], None] = lambda: None  # noqa: E731
     try:
         before = _on_signals(heard)
-        if argv is None:  # notebooks set another one, which this Python may lack
-            os.environ["MPLBACKEND"] = "agg"
+        if argv is None:
+            os.environ["MPLBACKEND"] = "agg"  # notebooks set another one, which this Python may lack
+            _watch(tuple(before))
         _open_streams()
-        end_watch = _watch(tuple(before))
         from greenbatch.cli.app import run
 
         run(sys.argv[1:] if argv is None else argv)
@@ -59,8 +58,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             signal.setitimer(signal.ITIMER_REAL, 0)
         if argv is None:  # this process ends here: another Ctrl-C ends it at once
             before = dict.fromkeys(before, signal.SIG_DFL)
-        else:
-            end_watch()
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -87,10 +84,7 @@ def _of_machine(error: BaseException) -> str:
     if isinstance(error, OSError):
         place = f"{error.filename}: " if error.filename else ""
         return f"{place}{error.strerror or error} (check free space and permissions)"
-    if isinstance(error, MemoryError):
-        return "out of memory (use fewer jobs: --jobs or workload.limit; to train, fewer windows)"
-    found = re.search(r"([^:]+) \(os error \d+\)", str(error)) if type(error).__module__.startswith("polars") else None
-    return f"{found[1].strip()} (check free space and permissions)" if found else ""
+    return _OUT_OF_MEMORY if isinstance(error, MemoryError) else ""
 
 
 def _stopped(error: BaseException) -> str:
@@ -139,47 +133,37 @@ def _on_signals(heard: list[int]) -> dict[int, Any]:
     hook = sys.unraisablehook
     found: dict[int, Any] = {}
     with suppress(ValueError):  # not the main thread
-        for number in _STOPS:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):  # not where it is ignored
                 found[number] = signal.signal(number, stop)
         sys.unraisablehook = once_more
     return found
 
 
-def _watch(numbers: Collection[int]) -> Callable[[], None]:
+def _watch(numbers: Collection[int]) -> None:
     """End this process `GRACE_S` after a signal, even if it waits for other code and cannot hear it.
 
     Args:
-        numbers: the signals that are heard.
-
-    Returns:
-        A function that ends the watch.
+        numbers: the signals that are heard; none outside of the main thread.
     """
     if not numbers:
-        return lambda: None
+        return
     ends, hears = os.pipe()
     os.set_blocking(hears, False)
-    before, over = signal.set_wakeup_fd(hears, warn_on_full_buffer=False), threading.Event()
+    signal.set_wakeup_fd(hears, warn_on_full_buffer=False)
 
     def watch() -> None:
-        while told := os.read(ends, 1):
-            if told[0] not in numbers or over.wait(REPEAT_S):
-                continue
-            if callable(signal.getsignal(told[0])):
-                os.kill(os.getpid(), told[0])
-            if not over.wait(GRACE_S - REPEAT_S):
-                with suppress(OSError):
-                    os.write(2, b"greenbatch: interrupted; it did not end by itself in time\n")
-                os._exit(130 if told[0] == signal.SIGINT else 128 + told[0])
-        os.close(ends)
-
-    def end() -> None:
-        over.set()
-        signal.set_wakeup_fd(before)
-        os.close(hears)
+        while (number := os.read(ends, 1)[0]) not in numbers:
+            pass
+        time.sleep(REPEAT_S)
+        if callable(signal.getsignal(number)):
+            os.kill(os.getpid(), number)
+        time.sleep(GRACE_S - REPEAT_S)
+        with suppress(OSError):
+            os.write(2, f"greenbatch: interrupted; forced to stop after {GRACE_S:g} s\n".encode())
+        os._exit(128 + number)
 
     threading.Thread(target=watch, daemon=True).start()
-    return end
 
 
 def _open_streams() -> None:
@@ -195,15 +179,13 @@ def _open_streams() -> None:
 
 
 def _nowhere(number: int) -> int:
-    """Open a closed descriptor to the null device; otherwise the next opened file would receive the output."""
-    with suppress(OSError):
-        os.fstat(number)
-        return os.open(os.devnull, os.O_WRONLY)
+    """A descriptor of the null device, which a closed one is too: else the next opened file would receive output."""
     opened = os.open(os.devnull, os.O_WRONLY)
-    if opened != number:
+    try:
+        os.fstat(number)
+    except OSError:
         os.dup2(opened, number)
-        os.close(opened)
-    return number
+    return opened
 
 
 def _settle(stream: Any) -> None:

@@ -74,23 +74,21 @@ def whatif(
     force
         Replace an earlier result in the folder.
     """
-    from greenbatch.cli.compare import run_comparison
+    from greenbatch.cli.compare import check_flags, run_comparison
     from greenbatch.cli.compare_sweep import run_sweep
     from greenbatch.cli.flags import positive, workers_of
     from greenbatch.errors import InputError
 
-    if out is None and (resume or force or not json):
-        raise InputError("is missing", field="--out", fix="give --out FOLDER; only --json works without")
+    check_flags(out, json=json, resume=resume, force=force, outages=outages, sweep=sweep)
     cost = None if unit_cost is None else positive(unit_cost, "--unit-cost")
     if cost is not None and sweep is None:
         fix = "give --sweep site.storage.capacity_kwh=0,500 or another size"
         raise InputError("is given without --sweep", field="--unit-cost", fix=fix)
-    if outages and sweep is not None:
-        raise InputError("cannot be combined yet", field="--sweep and --outages", fix="give one or the other")
     given: dict[str, Any] = {
-        "schedulers": schedulers, "baseline": baseline, "trace": trace, "cluster": cluster, "processors": processors,
-        "workers": workers_of(workers, ray), "json": json, "resume": resume, "strict": strict, "force": force,
-        "whole": True, "defaults": recorded_and_rules, "overrides": span_of_the_record(site),
+        "schedulers": schedulers, "baseline": baseline, "workers": workers_of(workers, ray), "json": json,
+        "resume": resume, "force": force, "windows": {"whole": True}, "defaults": recorded_and_rules,
+        "inputs": {"trace": trace, "cluster": cluster, "processors": processors, "strict": strict,
+                   "overrides": span_of_the_record(site)},
     }  # fmt: skip
     if sweep is None:
         from greenbatch.experiments.reports.whatif import plain_words
@@ -118,13 +116,10 @@ def recorded_and_rules(scenario: Scenario) -> tuple[str, ...]:
     """What is compared by default: the recorded schedule, if known, rules, and planners of what the site states."""
     from numpy import isfinite
 
-    from greenbatch.cluster import NodeCluster, PoweredCluster
-    from greenbatch.scenarios.schema import PLAIN, PLANNING
+    from greenbatch.scenarios.schema import PLAIN
 
     recorded = (RECORDED,) if isfinite(scenario.workload.recorded_wait_s).any() else ()
-    planners: tuple[str, ...] = ()
-    if scenario.site is not None and not isinstance(scenario.cluster, NodeCluster | PoweredCluster):
-        grid = scenario.site.grid
-        stated = {"cost": grid is not None and grid.has_money, "carbon": grid is not None and grid.has_carbon}
-        planners = (*PLANNING, *(f"{PLANNING[0]}:brown=0:{each}=1" for each, known in stated.items() if known))
-    return (*recorded, *PLAIN, *planners)
+    planners, grid = scenario.evaluation.planners, None if scenario.site is None else scenario.site.grid
+    stated = {} if grid is None else {"cost": grid.has_money, "carbon": grid.has_carbon}
+    of_grid = (f"{name}:brown=0:{each}=1" for name in planners for each, known in stated.items() if known)
+    return (*recorded, *PLAIN, *planners, *of_grid)

@@ -28,6 +28,7 @@ from numba.core import caching as _caching
 from numba.core import config as _config
 
 from greenbatch.engine.linking import PART, WholeCompiler, set_environments
+from greenbatch.storage import user_cache
 
 numba: Any = _numba
 config: Any = _config
@@ -73,18 +74,16 @@ def cache_folder() -> Path:
     One that may not be written is used if it is filled, as in a container or a shared installation. Else, or without a
     home, there is a folder for this process.
     """
-    folder = None
+    root = user_cache("engine")
+    folder = root / engine_hash()
     try:
-        base = os.environ.get("XDG_CACHE_HOME", "")
-        root = (Path(base) if base.startswith("/") else Path.home() / ".cache") / "greenbatch" / "engine"
-        folder = root / engine_hash()
         folder.mkdir(parents=True, exist_ok=True)
         os.utime(folder)
         engines = [each for each in root.iterdir() if re.fullmatch("[0-9a-f]{16}", each.name)]
         for old in sorted(engines, key=lambda f: f.stat().st_mtime, reverse=True)[_FOLDERS_KEPT:]:
             shutil.rmtree(old, ignore_errors=True)
-    except (OSError, RuntimeError):
-        if folder is None or not _is_filled(folder):
+    except OSError:
+        if not _is_filled(folder):
             folder = Path(tempfile.mkdtemp(prefix="greenbatch-engine-"))
             atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

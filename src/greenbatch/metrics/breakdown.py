@@ -5,19 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.energy.units import JOULES_PER_KWH
+from greenbatch.engine.dependencies import follow_others
 from greenbatch.engine.energy_use import EnergyUse
 from greenbatch.engine.outcome import Outcome
 from greenbatch.metrics.horizon import Horizon
 from greenbatch.metrics.jobs import Floats, run_s
 from greenbatch.metrics.measured import Measured
 from greenbatch.metrics.money import shares_over
-from greenbatch.metrics.months import BILL, LATER, MONTH, bill, months_of
+from greenbatch.metrics.months import BILL, LATER, MONTH, Months, bill, months_of
 from greenbatch.metrics.shares import Shares
 from greenbatch.workload import Workload
 
@@ -30,8 +32,8 @@ MOST = 10
 
 Rows = NDArray[np.int64]
 """Rows of jobs in the workload."""
-Parts = Mapping[str, Mapping[int, str]]
-"""By -> number in the column -> name of the part."""
+Parts = Mapping[str, Mapping[float, str]]
+"""By -> number in the column, or first instant of a month [s] -> name of the part."""
 
 
 def parts_of(
@@ -43,12 +45,14 @@ def parts_of(
         workload: all jobs of a scenario, so that the parts are the same in every window.
         cluster: the machine; if jobs are placed on its nodes, its groups are parts too.
         most: number of parts of a kind; if there are more, the rest is one part, ``others (n)``.
-        by_month: also divide jobs by the calendar month of their submission, for runs of the whole workload.
+        by_month: also divide jobs by the calendar month of their submission, for runs of the whole workload; the last
+            part is what comes after the recorded months.
 
     Returns:
         By what -> number -> name of the part; only what divides the jobs into at least two.
     """
-    work_s, found = workload.processors * workload.run_time_s, {}
+    found: dict[str, Mapping[float, str]] = {}
+    work_s = workload.processors * workload.run_time_s
     for by, column in BY.items():
         numbers = getattr(workload, column)
         distinct, code = np.unique(numbers, return_inverse=True)
@@ -61,16 +65,17 @@ def parts_of(
             shown |= dict.fromkeys(order[most:], f"others ({len(order) - most})")
         found[by] = shown
     if by_month and (months := months_of(workload)) is not None:
-        found[MONTH] = dict(enumerate(months.names))
+        found[MONTH] = dict(zip(months.edges_s.tolist(), (*months.names, LATER), strict=True))
     if isinstance(cluster, NodeCluster) and len(cluster.groups) > 1:
         found[NODE_GROUP] = {k: group.name for k, group in enumerate(cluster.groups)}
     return found
 
 
-def _numbers(outcome: Outcome, by: str) -> NDArray[np.int64]:
+def _numbers(outcome: Outcome, by: str, names: Mapping[float, str]) -> NDArray[Any]:
     """The number of each job's part, -1 if it has none, shape (n,)."""
-    if by == MONTH and (months := months_of(outcome.workload)) is not None:
-        return months.of(outcome.workload.submit_s)
+    if by == MONTH:
+        months = _months(names)
+        return months.edges_s[months.of(outcome.workload.submit_s)]
     if by != NODE_GROUP:
         numbers: NDArray[np.int64] = getattr(outcome.workload, BY[by])
         return numbers
@@ -80,6 +85,11 @@ def _numbers(outcome: Outcome, by: str) -> NDArray[np.int64]:
         jobs, first = np.unique(outcome.placements.job, return_index=True)
         found[jobs] = group[outcome.placements.node[first]]
     return found
+
+
+def _months(names: Mapping[float, str]) -> Months:
+    """The recorded months; where jobs follow others, simulated submissions may be in other ones."""
+    return Months((*names.values(),)[:-1], np.array([*names]))
 
 
 def _mean(values: Floats) -> float:
@@ -150,27 +160,21 @@ def evaluate_parts(run: Measured, parts: Parts, horizon: Horizon | None = None) 
             and no bill.
     """
     values: dict[str, float] = {}
-    counted = np.flatnonzero(run.jobs)
-    months = months_of(run.outcome.workload) if MONTH in parts else None
-    if months is not None and horizon is not None:
-        of_months = bill(run, horizon, months)
+    if MONTH in parts and horizon is not None:
+        of_months = bill(run, horizon, _months(parts[MONTH]))
         for metric, of_bill in BILL.items():
-            for name, value in zip((*months.names, LATER), of_bill(of_months).tolist(), strict=True):
+            for name, value in zip(parts[MONTH].values(), of_bill(of_months).tolist(), strict=True):
                 values[part_metric(metric, MONTH, name)] = value
     if not parts:
         return values
     shares = shares_over(run, horizon)
     for by, names in parts.items():
-        numbers = _numbers(run.outcome, by)[counted]
-        members: dict[str, list[int]] = {}
-        for number, name in names.items():
-            members.setdefault(name, []).append(number)
-        for name, of in members.items():
-            rows = counted[np.isin(numbers, of)]
+        found = _rows(run, by, names)
+        for name, rows in found.items():
             for metric, function in PART_METRICS.items():
                 values[part_metric(metric, by, name)] = function(run, rows)
             values |= _amounts(shares, rows, by, name)
-        values |= _rest(run, shares, by, {*members})
+        values |= _rest(run, shares, by, {*found})
     if NODE_GROUP in parts:
         group = np.array(run.energy_use.group)
         for metric, of_nodes in NODE_METRICS.items():
@@ -178,6 +182,18 @@ def evaluate_parts(run: Measured, parts: Parts, horizon: Horizon | None = None) 
             for name in parts[NODE_GROUP].values():
                 values[part_metric(metric, NODE_GROUP, name)] = float(of_node[group == name].sum())
     return values
+
+
+def _rows(run: Measured, by: str, names: Mapping[float, str]) -> dict[str, Rows]:
+    """Part -> rows of its jobs that count; after the recorded months, only where jobs follow others."""
+    counted, outcome = np.flatnonzero(run.jobs), run.outcome
+    numbers = _numbers(outcome, by, names)[counted]
+    without = {LATER} if by == MONTH and not follow_others(outcome.workload, outcome.rules) else set()
+    return {
+        part: counted[np.isin(numbers, [number for number, name in names.items() if name == part])]
+        for part in dict.fromkeys(names.values())
+        if part not in without
+    }
 
 
 def _amounts(shares: Shares, rows: Rows, by: str, name: str) -> dict[str, float]:

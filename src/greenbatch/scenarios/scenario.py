@@ -43,6 +43,8 @@ class Evaluation:
     """Schedulers to compare, each ``policy+backfill``."""
     baseline: str
     """The one of ``schedulers`` that the others are compared with."""
+    planners: tuple[str, ...]
+    """Planners that are compared by default; none without a site, and on nodes and GPUs, which they do not know."""
     cut: Mapping[str, float]
     """Warm-up and cool-down: the fields of ``metrics.Cut``."""
     horizon: float
@@ -336,6 +338,7 @@ def load_scenario(
             seed=evaluation.seed,
             schedulers=section.schedulers,
             baseline=evaluation.baseline or section.schedulers[0],
+            planners=section.planners,
             cut=evaluation.cut.model_dump(),
             horizon=evaluation.horizon,
             cover_record=bool(evaluation.cover_record),
@@ -349,7 +352,7 @@ def load_scenario(
 def _borrowed(trace: str, cluster: Cluster, site: Site | None) -> Note:
     """A warning that a trace runs on the machine and the site of the default scenario, which are not its own."""
     place = f"{cluster.processors:,} processors" + (f", site {site.name}" if site else "")
-    what = f"{trace} runs on the machine of scenario default: {place}; use --scenario plain to simulate the jobs only"
+    what = f"{trace} runs on the machine of scenario default: {place}; scenario plain simulates the jobs only"
     return Note(what, level="warning")
 
 

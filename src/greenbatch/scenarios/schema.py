@@ -371,7 +371,11 @@ class ScenarioFile(Section):
         return self
 
     @property
+    def planners(self) -> tuple[str, ...]:
+        """Planners to compare by default: on a pool of processors alone, where there is power to plan with."""
+        return PLANNING if self.cluster.pooled and not self.cluster.powered and self.site.kind != "none" else ()
+
+    @property
     def schedulers(self) -> tuple[str, ...]:
         """Schedulers to compare."""
-        plans = self.cluster.pooled and not self.cluster.powered and self.site.kind != "none"
-        return self.evaluation.schedulers or PLAIN + (PLANNING if plans else ())
+        return self.evaluation.schedulers or PLAIN + self.planners

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -50,24 +50,20 @@ def read_toml(file: Path) -> tuple[dict[str, Any], dict[Place, int]]:
         where = int(at[1]) if at and at[1] else None
         raise InputError(f"is not TOML: {_AT.sub('', str(error))}", file=file, line=where, fix="correct it") from None
     lines = key_lines(text)
-    if (place := _unprintable(content)) is not None:
+    for place in _unprintable(content):
         fix = "leave out line breaks and other control characters"
         field = ".".join(map(visible, map(str, place)))
         raise InputError("has control characters", file=file, line=line_of(place, lines), field=field, fix=fix)
     return content, lines
 
 
-def _unprintable(value: Any, place: Place = ()) -> Place | None:
-    """The place of the first key or text with control characters; texts may have several lines."""
-    if isinstance(value, str):
-        return None if visible(plain := value.replace("\n", " ").replace("\t", " ")) == plain else place
-    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, each in pairs:
-        if isinstance(key, str) and visible(key) != key:
-            return (*place, key)
-        if (found := _unprintable(each, (*place, key))) is not None:
-            return found
-    return None
+def _unprintable(value: Any, place: Place = ()) -> Iterator[Place]:
+    """Places of keys and texts with control characters; texts may have several lines."""
+    text = value.replace("\n", " ").replace("\t", " ") if isinstance(value, str) else ""
+    if visible(text) != text or visible(key := "".join(map(str, place[-1:]))) != key:
+        yield place
+    for part, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        yield from _unprintable(each, (*place, part))
 
 
 def key_lines(text: str) -> dict[Place, int]:

@@ -120,15 +120,13 @@ _SAFE = "PYTHONSAFEPATH"
 @contextmanager
 def safe_path() -> Iterator[None]:
     """Python processes started here, and by those, do not import from the current folder."""
-    before = os.environ.get(_SAFE)
+    before = {name: value for name, value in os.environ.items() if name == _SAFE}
     os.environ[_SAFE] = "1"
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[_SAFE]
-        else:
-            os.environ[_SAFE] = before
+        del os.environ[_SAFE]
+        os.environ |= before
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from greenbatch.experiments.reports.tables import Cell, Table, write
 from greenbatch.experiments.running.estimates import CLOSE, LOW, MODEL, Estimates, Recorded, Value
 from greenbatch.learning.evaluation import Estimate
 from greenbatch.learning.evaluation.estimate import FEW_EPISODES
+from greenbatch.notes import Note
 
 AGREEMENT = (
     ("Agreement where there is a choice", "%", "Agreement"), ("at random", "%", "at random"),
@@ -173,8 +174,10 @@ def estimates_json(found: Estimates) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def write_estimates(found: Estimates, dataset: Dataset, folder: Path, command: Sequence[str]) -> None:
-    """Write estimate.json, table.md and provenance.json."""
+def write_estimates(
+    found: Estimates, dataset: Dataset, folder: Path, command: Sequence[str], notes: Sequence[Note] = ()
+) -> None:  # fmt: skip
+    """Write estimate.json, table.md and provenance.json, which has the notes of the scenario that is simulated."""
     from greenbatch.data_catalog import sha256
     from greenbatch.datasets.schema import RECORD
     from greenbatch.models.records import ACTOR
@@ -188,7 +191,8 @@ def write_estimates(found: Estimates, dataset: Dataset, folder: Path, command: S
     inputs = {str(file): sha256(file) for file in files}
     settings = {"gamma": found.gamma, "gamma_s": found.gamma_s, "steps": found.steps, "sampled": found.sampled}
     record = provenance(scenario=dataset.record.resolved, inputs={**dataset.record.inputs, **inputs},
-                        settings=settings, seed=found.seed, command=command)  # fmt: skip
+                        notes=[str(note) for note in notes], settings=settings, seed=found.seed,
+                        command=command)  # fmt: skip
     write_record(folder, record)
 
 

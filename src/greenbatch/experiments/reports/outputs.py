@@ -66,8 +66,8 @@ def write_outcome(outcome: Outcome, scenario: Scenario, folder: Path) -> dict[st
         schedule = schedule.with_columns(**stays_columns(outcome))
     if outcome.dvfs_level is not None:
         schedule = schedule.with_columns(dvfs_level=polars.Series(outcome.dvfs_level))
-    for_spreadsheets(schedule).write_csv(folder / "schedule.csv")
-    for_spreadsheets(nodes_table(run.energy_use)).write_csv(folder / "nodes.csv")
+    for file, table in (("schedule.csv", schedule), ("nodes.csv", nodes_table(run.energy_use))):
+        (folder / file).write_text(for_spreadsheets(table).write_csv(), encoding="utf-8")
     power = polars.DataFrame(power_segments(outcome)._asdict())
     if outcome.profile_command_w is not None:
         last = np.searchsorted(outcome.profile_time_s, power["start_s"].to_numpy(), side="right") - 1
@@ -160,7 +160,7 @@ def comparison_record(
     starts: Sequence[int],
     jobs: int,
     *,
-    seed: int,
+    seed: int | None,
     command: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The provenance of a comparison.
@@ -171,20 +171,19 @@ def comparison_record(
         baseline: the one that the others are compared with.
         starts: first job of each window.
         jobs: jobs per window.
-        seed: seed of random windows.
+        seed: seed of random windows; None for that of the scenario.
         command: the command line.
     """
     return provenance(
         **sources(scenario, input_files([name for name in schedulers if not name.endswith(SUFFIX)])),
         settings={"schedulers": list(schedulers), "baseline": baseline, "starts": list(starts), "jobs": jobs},
-        seed=seed,
+        seed=scenario.evaluation.seed if seed is None else seed,
         command=command,
     )
 
 
 def write_comparison(
-    comparison: Comparison, folder: Path, record: Mapping[str, Any], partial: Sequence[str] = (),
-    in_words: Sequence[str] = (),
+    comparison: Comparison, folder: Path, record: Mapping[str, Any], in_words: Sequence[str] = ()
 ) -> bool:  # fmt: skip
     """Write results.parquet (tidy), table.md, table.tex, report.html and provenance.json.
 
@@ -194,7 +193,6 @@ def write_comparison(
         comparison: the comparison.
         folder: the target folder.
         record: provenance of the comparison.
-        partial: a note for the table if windows are missing.
         in_words: sentences that lead the summary of the report.
 
     Returns:
@@ -203,17 +201,17 @@ def write_comparison(
     from greenbatch.experiments.reports.report import report_comparison
 
     try:
-        _write_figures(comparison, folder, partial)
+        _write_figures(comparison, folder)
         command = " ".join(record["run"]["command"])
         report_comparison(folder / REPORT, comparison, command=command, provenance=record, in_words=in_words)
         write_record(folder, record)
     except KeyboardInterrupt:
-        _write_figures(comparison, folder, partial)
+        _write_figures(comparison, folder)
         write_record(folder, record)
     return (folder / REPORT).exists()
 
 
-def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str]) -> None:
+def _write_figures(comparison: Comparison, folder: Path) -> None:
     from greenbatch.experiments.reports.breakdown import gains_table, means_frame
     from greenbatch.experiments.reports.notes import notes_of
     from greenbatch.experiments.reports.outages import outage_table
@@ -227,10 +225,10 @@ def _write_figures(comparison: Comparison, folder: Path, partial: Sequence[str])
     from greenbatch.experiments.running.frames import with_breakdown
 
     frame, parts, idle = comparison.frame, comparison.breakdown, idle_words(comparison.scenario.cluster)
-    notes = (*partial, *(str(note) for note in notes_of(comparison) if note.matters))
+    notes = [str(note) for note in notes_of(comparison) if note.matters]
     write_parquet(with_breakdown(frame, parts), folder / "results.parquet")
     if len(parts):
-        for_spreadsheets(means_frame(parts)).write_csv(folder / "breakdown.csv")
+        (folder / "breakdown.csv").write_text(for_spreadsheets(means_frame(parts)).write_csv(), encoding="utf-8")
     tables = [
         comparison_table(frame, title=comparison.title, notes=notes, currency=comparison.currency, idle=idle),
         difference_table(frame, comparison.baseline, currency=comparison.currency),

@@ -7,7 +7,6 @@ they are unchanged. `greenbatch.storage` replaces the folder.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 from greenbatch.data_catalog import sha256 as digest_of
 from greenbatch.errors import InputError
 from greenbatch.files import stored_bytes
+from greenbatch.models.versioned import read_table
 from greenbatch.storage import FULL, Ours, check_folder, replacement
 
 RECORD = "provenance.json"
@@ -63,10 +63,8 @@ def _failed_write(error: Exception, scratch: Path | None) -> str:
         text = getattr(error, "strerror", None) or str(error)
         return text if isinstance(error, (OSError, ValueError)) else ""
     cause = error.__context__ if isinstance(error, InputError) else error  # files.write_bytes names the file
-    if isinstance(cause, OSError) and (cause.errno in FULL or str(scratch) in str(cause.filename)):
-        return cause.strerror or str(cause)
-    found = re.search(r"([^:]+) \(os error \d+\)", str(error))  # from polars, which raises errors of its own
-    return found[1].strip() if found and type(error).__module__.startswith("polars") else ""
+    ours = isinstance(cause, OSError) and (cause.errno in FULL or str(scratch) in str(cause.filename))
+    return getattr(cause, "strerror", None) or str(cause) if ours else ""
 
 
 def write_record(folder: Path, provenance: Mapping[str, Any]) -> None:
@@ -111,11 +109,11 @@ def _record_of(folder: Path) -> dict[str, str]:
     if not record.exists():
         return {}
     try:
-        content = json.loads(stored_bytes(record))
+        content: Any = read_table(stored_bytes(record))
         files = dict(content["files"])
         if content["tool"] != _MARK or not all(_is_inside(name) for name in files):
             raise ValueError
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError):
         problem, fix = "was not written by greenbatch", "move it away, or give another folder"
         raise InputError(problem, file=record, field="--force", fix=fix) from None
     return files

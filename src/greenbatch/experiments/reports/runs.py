@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,8 +12,7 @@ from greenbatch.errors import InputError, did_you_mean
 from greenbatch.experiments.reports.columns import main_columns
 from greenbatch.experiments.reports.tables import Cell, Table
 from greenbatch.experiments.running.finished import RECORD, RESULTS
-from greenbatch.experiments.running.pieces import SUFFIX, beside, pieces_in, read_piece, read_record
-from greenbatch.files import stored_bytes
+from greenbatch.experiments.running.pieces import RECORD_OF_PIECES, SUFFIX, beside, pieces_in, read_piece, read_record
 from greenbatch.metrics.breakdown import split_part_metric
 
 if TYPE_CHECKING:
@@ -61,7 +59,7 @@ def read_runs(folder: Path) -> Runs:
         fix = "give the --out of greenbatch compare or whatif; the first seconds leave nothing yet"
         raise InputError("has no results", file=folder, fix=fix)
     try:
-        settings = read_record(beside(out))["settings"] if pieces else _settings(out)
+        settings = read_record(beside(out) / RECORD_OF_PIECES if pieces else out / RECORD)["settings"]
         rows = polars.concat([read_piece(file) for file in files])
     except InputError:
         if all(file.exists() for file in files):
@@ -82,16 +80,6 @@ def read_runs(folder: Path) -> Runs:
         frame=table, usual=usual, windows=cells.height,
         asked=max(len(settings["starts"]), 1) * values,
     )  # fmt: skip
-
-
-def _settings(out: Path) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(stored_bytes(out / RECORD))["settings"]
-        if not isinstance(found["starts"], list):
-            raise ValueError
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InputError("is not that of a comparison", file=out / RECORD, fix="compare again") from None
-    return found
 
 
 def chosen(runs: Runs, *, where: str | None, columns: Sequence[str] | None, sort: str | None) -> polars.DataFrame:

@@ -168,7 +168,7 @@ def _line(axes: Axes, at: Sequence[float], means: Sequence[Interval], column: Co
 
 def sweep_record(
     setting: Setting, scenarios: Mapping[str, Scenario], schedulers: Sequence[str], baseline: str,
-    starts: Sequence[int], jobs: int, *, seed: int, command: Sequence[str] = (),
+    starts: Sequence[int], jobs: int, *, seed: int | None, command: Sequence[str] = (),
 ) -> dict[str, Any]:  # fmt: skip
     """The provenance of a sweep: that of a comparison, with the scenario of every value.
 
@@ -179,7 +179,7 @@ def sweep_record(
         baseline: the one that the others are compared with.
         starts: first job of each window.
         jobs: jobs per window.
-        seed: seed of random windows.
+        seed: seed of random windows; None for that of the scenarios.
         command: the command line.
     """
     found = sources_of(scenarios)
@@ -188,6 +188,7 @@ def sweep_record(
         "schedulers": list(schedulers), "baseline": baseline, "starts": list(starts), "jobs": jobs,
         "sweep": {"key": setting.key, "values": dict(setting.values)},
     }  # fmt: skip
+    seed = next(iter(scenarios.values())).evaluation.seed if seed is None else seed
     return provenance(**found, settings=settings, seed=seed, command=command)
 
 

@@ -122,8 +122,8 @@ def choose_windows(
 def choose_schedulers(
     scenario: Scenario, given: str | None, baseline: str | None = None,
     defaults: Callable[[Scenario], Sequence[str]] | None = None,
-) -> tuple[tuple[str, ...], str]:  # fmt: skip
-    """Names of the schedulers, and of the one that the others are compared with.
+) -> tuple[tuple[str, ...], str, list[Note]]:  # fmt: skip
+    """Names of the schedulers, of the one that the others are compared with, and a note on planners that are left out.
 
     Args:
         scenario: the scenario, which states schedulers and a baseline.
@@ -131,13 +131,18 @@ def choose_schedulers(
         baseline: instead of the scenario's.
         defaults: names the schedulers of a scenario if none are given; the first is the baseline if it is compared.
     """
+    from greenbatch.scenarios.schema import PLANNING
     from greenbatch.schedulers import split_schedulers
 
-    usual = scenario.evaluation.schedulers if defaults is None else tuple(defaults(scenario))
+    own = scenario.evaluation
+    usual = own.schedulers if defaults is None else tuple(defaults(scenario))
     names = usual if given is None else tuple(split_schedulers(given))
     if baseline is None and defaults is not None and usual[0] in names:
         baseline = usual[0]
-    return names, choose_baseline(scenario, names, baseline)
+    by_default = given is None and (defaults is not None or "schedulers" not in scenario.resolved["evaluation"])
+    left_out = Note(f"{', '.join(PLANNING)} is not compared: it requires a pool of processors alone", level="change")
+    told = [left_out] if by_default and scenario.site is not None and not own.planners else []
+    return names, choose_baseline(scenario, names, baseline), told
 
 
 def choose_baseline(scenario: Scenario, schedulers: Sequence[str], baseline: str | None) -> str:

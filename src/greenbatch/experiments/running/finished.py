@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from greenbatch.errors import InputError
 from greenbatch.experiments.running.cells import Cell, Figures
 from greenbatch.files import parquet_schema, stored_bytes
+from greenbatch.models.versioned import read_table
 from greenbatch.provenance import differences
 
 if TYPE_CHECKING:
@@ -95,9 +96,8 @@ def _checked(folder: Path, wanted: Mapping[str, Any]) -> tuple[list[int], polars
     """
     import polars
 
-    file = folder / RECORD
     try:
-        record = json.loads(stored_bytes(file))
+        record: Any = read_table(stored_bytes(folder / RECORD))
         then = {key: record[key] for key in DECIDE}
         starts = then["settings"].pop("starts")
         if not (isinstance(starts, list) and all(type(start) is int for start in starts)):
@@ -106,7 +106,7 @@ def _checked(folder: Path, wanted: Mapping[str, Any]) -> tuple[list[int], polars
         frame = polars.read_parquet(folder / RESULTS)
     except FileNotFoundError:
         raise _refusal("contains no comparison", folder, "leave --resume out") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, polars.exceptions.PolarsError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, polars.exceptions.PolarsError):
         raise _damaged(folder) from None
     if difference := other_than(then, starts, wanted):
         fix = "repeat the original flags, or give --force instead of --resume"

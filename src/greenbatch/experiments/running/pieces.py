@@ -20,6 +20,7 @@ from greenbatch.experiments.running.cells import Cell, Figures
 from greenbatch.experiments.running.finished import COLUMNS, DECIDE, RECORD, finished_cells, other_than
 from greenbatch.experiments.running.sweep import Setting
 from greenbatch.files import parquet_schema, stored_bytes
+from greenbatch.models.versioned import read_table
 from greenbatch.storage import PREFIX, check_own, replace_file
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ SUFFIX = ".cells"
 """What the name of the folder has after that of the result."""
 EVERY_S = 2.0
 """How long a finished cell waits for others to share its piece; 0 to write each at once. [s]"""
-_RECORD, _PIECE, _TOOL = "record.json", "cells-{:06}.parquet", "greenbatch"
+RECORD_OF_PIECES, _PIECE, _TOOL = "record.json", "cells-{:06}.parquet", "greenbatch"
 
 
 def beside(out: Path) -> Path:
@@ -97,7 +98,7 @@ class Pieces:
         """Remove the folder, because the result has all cells."""
         if self.folder is None:
             return
-        for file in (*pieces_in(self.folder), self.folder / _RECORD):
+        for file in (*pieces_in(self.folder), self.folder / RECORD_OF_PIECES):
             file.unlink(missing_ok=True)
         for left in self.folder.glob(f"{PREFIX}*"):  # of a writer that was killed
             shutil.rmtree(left)
@@ -135,9 +136,9 @@ class Pieces:
             if not cells or self.folder is None:
                 return
             try:
-                if not (self.folder / _RECORD).exists():
+                if not (self.folder / RECORD_OF_PIECES).exists():
                     self.folder.mkdir(exist_ok=True)
-                    replace_file(self.folder / _RECORD, json.dumps(self._record, indent=2).encode())
+                    replace_file(self.folder / RECORD_OF_PIECES, json.dumps(self._record, indent=2).encode())
                 last = max((int(file.stem[6:]) for file in pieces_in(self.folder)), default=0)
                 stream = io.BytesIO()
                 _frame(cells, _setting(self._record)).write_parquet(stream)
@@ -151,9 +152,9 @@ class Pieces:
         if self.folder is None or not self.folder.exists():
             return {}
         check_own(self.folder.parent, [self.folder.name])
-        check_own(self.folder, [_RECORD, *(file.name for file in pieces_in(self.folder))])
+        check_own(self.folder, [RECORD_OF_PIECES, *(file.name for file in pieces_in(self.folder))])
         try:
-            record = read_record(self.folder)
+            record = read_record(self.folder / RECORD_OF_PIECES)
         except InputError:
             if self.folder.is_dir() and all(file.name.startswith(PREFIX) for file in self.folder.iterdir()):
                 return {}  # killed before it was filled
@@ -197,20 +198,20 @@ def resumed(pieces: Pieces, wanted: Mapping[str, Any], *, resume: bool) -> dict[
     return pieces.finished
 
 
-def read_record(folder: Path) -> dict[str, Any]:
-    """What the pieces of a folder are of: the entries `finished.DECIDE` of the provenance.
+def read_record(file: Path) -> dict[str, Any]:
+    """The provenance of a comparison or of its pieces, which has the entries `finished.DECIDE`.
 
     Raises:
-        InputError: it is not a folder of pieces.
+        InputError: it is none.
     """
     try:
-        record: dict[str, Any] = json.loads(stored_bytes(folder / _RECORD))
+        record: Any = read_table(stored_bytes(file))
         if record["tool"] != _TOOL or not isinstance(record["settings"]["starts"], list):
             raise ValueError
     except (OSError, ValueError, KeyError, TypeError):
-        problem, fix = "is no folder of finished windows", "move it away, or give another --out"
-        raise InputError(problem, file=folder, field="--out", fix=fix) from None
-    return record
+        fix = "move its folder away, or give another --out"
+        raise InputError("is not that of a comparison", file=file, fix=fix) from None
+    return record  # type: ignore[no-any-return]
 
 
 def read_piece(file: Path) -> polars.DataFrame:

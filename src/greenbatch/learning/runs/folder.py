@@ -8,6 +8,7 @@ or replaces an earlier one, with its first checkpoint, so it can always be resum
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -24,20 +25,16 @@ from greenbatch.models.model import MODEL, RECORD
 from greenbatch.models.records import ACTOR
 from greenbatch.models.versioned import read_table, record_of
 from greenbatch.provenance import differences
-from greenbatch.scenarios.toml import overridden
 from greenbatch.storage import FULL, Replacement, alone, check_folder, check_own, replacement, restore, sweep
 
 if TYPE_CHECKING:
     from greenbatch.learning.runs.plan import Plan
 
 RUN, LOG, CHECKPOINT, EVENTS = "run.json", "log.jsonl", "checkpoint", "events"
-_NO_EFFECT = {
-    "preset": ("description",),
-    "scenario": ("description", *(f"evaluation.{key}" for key in (
-        "horizon", "cover_record", "comparable", "schedulers", "baseline", "cut"))),
-}  # fmt: skip
-"""Table of a plan -> dotted keys that do not affect the weights: windows of the evaluation do, as no window of
-validation shares their jobs."""
+_NO_EFFECT = ("preset.description.", "scenario.description.", *(f"scenario.evaluation.{key}." for key in (
+    "horizon", "cover_record", "comparable", "schedulers", "baseline", "cut")))  # fmt: skip
+"""Keys of a plan that do not affect the weights: windows of the evaluation do, as no window of validation shares their
+jobs."""
 _FILES: dict[str, Callable[[Path], Collection[str]]] = {
     "": lambda _: (RUN, LOG),
     CHECKPOINT: parts,
@@ -190,19 +187,13 @@ def check_plan(folder: Path, plan: Plan) -> None:
     before = read_run(folder).plan.model_dump(mode="json")
     before["preset"] = check(before["preset"], file=folder / RUN).model_dump(mode="json")  # with keys added since
     now = json.loads(json.dumps(plan.record()))
-    for key, (old, new) in differences(_deciding(before), _deciding(now)).items():
+    for each in (before, now):
+        each["beside"] = dict(enumerate(each["beside"]))
+    for key, (old, new) in differences(before, now).items():
+        if f"{re.sub(r'^beside.[0-9]+', 'scenario', key)}.".startswith(_NO_EFFECT):
+            continue
         problem = f"is {_short(new)}, the training in {folder} was started with {_short(old)}"
         raise InputError(problem, field=key, fix="give the same value, or another --out")
-
-
-def _deciding(plan: Mapping[str, Any]) -> dict[str, Any]:
-    """A recorded plan without the keys that have no effect."""
-
-    def without(table: Mapping[str, Any], kind: str) -> dict[str, Any]:
-        return overridden(table, dict.fromkeys(_NO_EFFECT[kind]))
-
-    kept = {kind: without(plan[kind], kind) for kind in _NO_EFFECT}
-    return {**plan, **kept, "beside": [without(each, "scenario") for each in plan["beside"]]}
 
 
 def read_run(folder: Path) -> RunRecord:
