@@ -38,7 +38,7 @@ SITE = SMALL.partition("[site]")[2].partition("[evaluation]")[0]
 CASES: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "compare": (["compare", "--scenario", "small.toml", "--starts", "0,9,20,31", *SLOWLY], TABLES),
     "tune": (["tune", "--scenario", "small.toml", "--scheduler", "f2+green", "--search", "+sigma=0:1e6", "--objective",
-              "avg_bounded_slowdown=1", "--workers", "2", "--population", "4", "--generations", "4", "--count", "2",
+              "avg_bounded_slowdown=1", "--workers", "2", "--population", "4", "--generations", "4", "--count", "4",
               "--jobs", "10", "--windows", "published"], ("tuned.json",)),
     "seeds": (["train", "rlscheduler", "--scenario", "small.toml", "--seeds", "0,1", "--workers", "2", "--epochs", "6",
                "--threads", "1", "--set", *TINY], tuple(f"seed-{k}/model/actor.safetensors" for k in range(2))),
