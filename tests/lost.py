@@ -25,7 +25,7 @@ import psutil
 from ray.cluster_utils import Cluster
 from small import SLOW, SMALL
 
-WAIT_S = 1800.0
+WAIT_S = 900.0
 """How long to wait for anything: on a busy machine, only what hangs takes so long. [s]"""
 TABLES = ("results.parquet", "table.md", "table.tex")
 WEIGHTS = "model/actor.safetensors"
