@@ -287,7 +287,7 @@ def problems(attack: Attack, start: Path, base: Path) -> Iterator[str]:
     place = base / "here"
     shutil.copytree(start, place, symlinks=True)
     (base / "outside" / "folder").mkdir(parents=True)
-    for name in ("file", "folder/cells-000001.parquet", "folder/mine"):
+    for name in ("file", "folder/cells-000001-0123456789abcdef.parquet", "folder/mine"):
         (base / "outside" / name).write_text("kept")
     (place / "evil.py").write_text(CODE)
     attack.prepare(place)

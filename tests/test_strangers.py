@@ -164,7 +164,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "scenario.toml": read_toml, "preset.toml": preset, "run.json": lambda file: read_run(file.parent),
     "model.json": lambda file: read_record(file.parent), "dataset.json": lambda file: read_dataset(file.parent),
     "log.jsonl": read_log, "trace.swf": read_workload, "prices.csv": lambda file: read_columns(file, ["a"]),
-    "record.json": pieces.read_record, "cells-000001.parquet": pieces.read_piece,
+    "record.json": pieces.read_record, "cells-000001-0123456789abcdef.parquet": pieces.read_piece,
     "memory.npz": lambda file: read_memory(file, *[None] * 4),  # type: ignore[arg-type]
 }  # fmt: skip
 
@@ -347,12 +347,12 @@ def test_a_prepared_hidden_folder_is_refused(here: Path, part: str) -> None:
 
 def test_prepared_pieces_are_refused(here: Path) -> None:
     outside = victim(here)
-    (outside / "cells-000001.parquet").write_text("kept")
+    (outside / "cells-000001-0123456789abcdef.parquet").write_text("kept")
     (here / "out.cells").symlink_to(outside)
     wanted = {key: {} for key in pieces.DECIDE}
     with pytest.raises(InputError, match="is a link"):
         pieces.Pieces(here / "out", wanted, force=True)
-    assert (outside / "cells-000001.parquet").read_text() == "kept"
+    assert (outside / "cells-000001-0123456789abcdef.parquet").read_text() == "kept"
 
 
 def test_copies_of_our_files_are_the_user_s(here: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import signal
 import subprocess
@@ -153,22 +154,24 @@ def test_a_folder_of_another_is_not_touched(small: Path, capsys: pytest.CaptureF
     assert (small / "out.cells" / "mine.txt").read_text() == "mine"
 
 
-@pytest.mark.parametrize("content", [b"", b"PAR1 and then text", None], ids=["empty", "text", "rows missing"])
+@pytest.mark.parametrize("content", [b"", b"PAR1 and then text", None], ids=["other values", "text", "rows missing"])
 def test_a_damaged_piece_is_one_line(
     small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], at_once: None,
     content: bytes | None,
 ) -> None:  # fmt: skip
     broken_off(monkeypatch)
-    piece = small / "out.cells" / "cells-000002.parquet"
+    piece = sorted((small / "out.cells").glob("*.parquet"))[1]
     if content is None:
         frame = polars.read_parquet(piece)
+        piece.unlink()
         frame.filter(frame["scheduler"] != "f2+green").write_parquet(piece)
+        piece = piece.rename(piece.with_stem(f"cells-000002-{hashlib.sha256(piece.read_bytes()).hexdigest()[:16]}"))
     else:
-        piece.write_bytes(content)
+        piece.write_bytes(content or piece.read_bytes().replace(b"f2+green", b"g2+green"))
     assert compare() == 2
     told = capsys.readouterr().err
     assert told == (
-        "greenbatch: out.cells/cells-000002.parquet: --out: is damaged (remove it: its windows are simulated again)\n"
+        f"greenbatch: out.cells/{piece.name}: --out: is damaged (remove it: its windows are simulated again)\n"
     )
     piece.unlink()
     assert compare() == 0
@@ -182,7 +185,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(
     real, slow = room.replace_file, Question.simulated
 
     def full(file: Path, content: bytes) -> None:
-        if file.name == "cells-000002.parquet":
+        if file.name.startswith("cells-000002"):
             raise OSError(errno.ENOSPC, "No space left on device", str(file))
         real(file, content)
 
@@ -231,6 +234,14 @@ def test_results_of_a_version_with_fewer_metrics(small: Path, capsys: pytest.Cap
     frame = polars.read_parquet(file)
     frame.filter(polars.col("metric") != "avg_bounded_slowdown").write_parquet(file)
     capsys.readouterr()
+    assert main(["results", "out"]) == 2
+    assert "results.parquet: was changed since greenbatch wrote it (compare again" in capsys.readouterr().err
+    record = small / "out" / "provenance.json"
+    record.write_text(
+        json.dumps(
+            json.loads(record.read_text()) | {"files": {file.name: hashlib.sha256(file.read_bytes()).hexdigest()}}
+        )
+    )
     assert main(["results", "out", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(rows) == frame.select("scheduler", "window").unique().height

@@ -152,6 +152,23 @@ def test_signals_share_the_slots():
     assert site.renewable_w.tolist() == [1, 2]
 
 
+def test_prices_whose_hours_begin_within_those_of_the_site_are_told():
+    sun = watts([0.0] * 48, clock="unix", start_s=unix(2024, 6, 9))
+    price = Series(
+        name="price", values=np.tile([0.02, 0.52], 24), step_s=HOUR_S, quantity="price_per_kwh", currency="EUR",
+        clock="unix", start_s=unix(2024, 6, 9) - 1800,
+    )  # fmt: skip
+    given = {"align": "calendar", "unix_start_s": unix(2024, 6, 9, 12), "signals": {"price": price}}
+    site = combine("s", {"sun": sun}, **given)
+    assert np.ptp(site.signals["price"][1:-1]) == pytest.approx(0.0)
+    (told,) = [note for note in site.notes if note.level == "warning"]
+    text = "price: its steps begin 30 min after those of the site, so each value is a mean of two (site.step_s = 1800 "
+    assert str(told).startswith(text)
+    kept = combine("s", {"sun": sun}, step_s=1800.0, **given)
+    assert {*kept.signals["price"]} == {0.02, 0.52}
+    assert not [note for note in kept.notes if note.level == "warning"]
+
+
 def test_inputs_and_notes_of_all_sources_are_kept_once():
     sun = watts([1, 2], inputs={"a.csv": "11"}, notes=(Note("a.csv: filled", 1),))
     site = combine("s", {"solar": sun, "more": sun, "wind": watts([1, 2], inputs={"b.csv": "22"})})

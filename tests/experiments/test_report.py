@@ -19,6 +19,7 @@ from example_windows import example
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.cells import write_reproduction
 from greenbatch.experiments.reports import page as pages
+from greenbatch.experiments.reports.answer import key_figures
 from greenbatch.experiments.reports.cautions import cautions
 from greenbatch.experiments.reports.findings import headlines, summary_lines
 from greenbatch.experiments.reports.page import provenance_blocks, write_page
@@ -212,14 +213,18 @@ def test_a_large_price_for_a_small_gain_must_be_read_with_care() -> None:
     assert cautions(priced(horizon_brown_kwh=990.0, **modest), "fcfs+easy") == []
 
 
-def test_the_summary_says_if_the_least_brown_energy_is_understated() -> None:
+def test_who_leaves_much_work_wins_nothing() -> None:
+    """The same in the summary, in the terminal and on the tiles: of little that is left, a sentence says so."""
     base = {"avg_bounded_slowdown": 2.0, "renewable_utilization": 0.5, "makespan_ratio": 1.0,
-            "horizon_brown_kwh": 100.0, "horizon_unfinished_share": 0.0}  # fmt: skip
-    for share, told in ((0.0, False), (0.3, True)):
-        late = base | {"horizon_brown_kwh": 50.0, "horizon_unfinished_share": share}
+            "horizon_brown_kwh": 100.0, "horizon_cost": 9.0, "horizon_unfinished_share": 0.0}  # fmt: skip
+    for share, wins, told in ((0.0, True, False), (0.03, True, True), (0.3, False, False)):
+        late = base | {"horizon_brown_kwh": 50.0, "horizon_cost": 4.0, "horizon_unfinished_share": share}
         frame = tidy([("a", {"fcfs+easy": base, "late": late})])
         lines = summary_lines(frame, example(windows=1)[1], "fcfs+easy")
-        assert any("late draws the least brown energy: 50.00 kWh" in line for line in lines)
+        assert any("late draws the least brown energy: 50.00 kWh" in line for line in lines) == wins
+        assert any("late has the lowest cost" in line for line in lines) == wins
+        (tile,) = [each for each in key_figures(frame, "fcfs+easy") if each.label == "Lowest cost"]
+        assert tile.scheduler == ("late" if wins else "fcfs+easy")
         assert any("understated" in line for line in lines) == told
         assert any("understated" in line for line in headlines(frame, "fcfs+easy")) == told, "in the terminal too"
 

@@ -67,6 +67,16 @@ def test_a_tie_has_no_winner() -> None:
     (tile,) = [tile for tile in key_figures(frame, "fcfs+easy") if tile.label == "Lowest carbon"]
     assert (tile.scheduler, tile.comment) == ("", "a and b, 50% below the baseline")
     assert trade_sentence(frame, "fcfs+easy").startswith("b emits 50% less CO₂"), "the one whose jobs wait less"
+    alike, more = of(better, better), of(better, better, better)
+    assert trade_sentence(alike, "fcfs+easy").startswith("a and b tie: each emits 50% less CO₂ than fcfs+easy")
+    assert trade_sentence(more, "fcfs+easy").startswith("a, b and 1 more tie: each emits 50% less CO₂")
+
+
+def test_a_price_that_is_barely_higher_is_not_called_no_higher() -> None:
+    wins = {"horizon_carbon_kg": 45.0}
+    for stretch, word in ((1.0, "no"), (1.03, "a barely")):
+        told = said(of(wins | {"makespan_ratio": stretch}))
+        assert f"at {word} higher mean wait, bounded slowdown or makespan" in told
 
 
 def test_the_baseline_is_not_beaten_by_its_equal() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal, NamedTuple, get_args
@@ -28,6 +29,8 @@ LEAST_SHARED = 0.1
 """Share of the shortest series that all must cover together if they repeat from the start of the trace."""
 MOST_CUT = 0.01
 """Share of a series that may be cut off without a warning if what is left repeats."""
+MIXED = 0.01
+"""Part of a step by which a price may begin beside the steps of the site without a warning."""
 
 
 def combine(
@@ -103,6 +106,8 @@ def combine(
             notes += _cut_off(key, series, starts_s[key], first_s, last_s, edges, repeat=repeat)
         if note:
             notes.append(Note(f"{key}: {note}", about=key, level="fact"))
+        if signals and key in signals:
+            notes += _mixed(key, series, first_s - starts_s[key], step)
     slots = min(part.size for part in parts.values())
     return Site(
         name=name,
@@ -269,6 +274,19 @@ def _cut_off(
             shares = ((share, "hours"),) if lost else ()
             notes.append(Note(what, about=key, level="warning" if lost else "fact", shares=shares))
     return notes
+
+
+def _mixed(key: str, series: Series, lead_s: float, step_s: float) -> list[Note]:
+    """A warning if the steps of a price begin within those of the site, whose values then are means of two."""
+    late_s = round(lead_s % step_s)
+    if min(late_s, step_s - late_s) <= MIXED * step_s or series.step_s < step_s:
+        return []
+    fix = math.gcd(late_s, round(step_s))
+    what = (
+        f"{key}: its steps begin {span_text(step_s - late_s)} after those of the site, so each value is a mean of two "
+        f"(site.step_s = {fix} keeps them)"
+    )
+    return [Note(what, about=key, level="warning", shares=((1.0, "hours"),))]
 
 
 def _cut(series: Series, start_s: float, first_s: float, last_s: float, step_s: float) -> tuple[Floats, str]:

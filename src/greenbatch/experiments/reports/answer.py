@@ -122,18 +122,27 @@ def trade_sentence(frame: polars.DataFrame, baseline: str, currency: str = "", o
         lowest = min(means[name] for name in names)
         return min((name for name in names if alike(means[name], lowest)), key=lambda name: waits.get(name, math.inf))
 
+    def subject(best: str, verb: str) -> str:
+        """Whose figure it is, with all whose waits tie too: ties have no winner."""
+        wait = waits.get(best, 0.0)
+        same = [name for name in less_of if alike(means[name], means[best]) and alike(waits.get(name, 0.0), wait)]
+        if len(same) < 2:
+            return f"{best} {verb}"
+        others = f"{', '.join(same[:2])} and {len(same) - 2} more" if len(same) > 2 else " and ".join(same)
+        return f"{others} tie: each {verb}"
+
     if gains:
         best = most(gains)
         wait = "" if metric == WAIT else f"; {_wait(frame, best, baseline)}"
         size, trust = _size(column, gains[best]), _trust(column, gains[best])
-        return f"{best} {verb} {size} {less} than {baseline} ({trust}){wait}."
+        return f"{subject(best, verb)} {size} {less} than {baseline} ({trust}){wait}."
     lead = f"No scheduler {'clearly ' if _several(found) else ''}{verb} {less} than {baseline}"
     if not less_of:
         return f"{lead}, {_shown(column, means.get(baseline, math.nan))}."
     best = most(less_of)
     wait = "" if metric == WAIT else f"; {_wait(frame, best, baseline)}"
     return (
-        f"{lead}: {best} is lowest, by {_size(column, found[best])}, which is within noise "
+        f"{lead}: {subject(best, 'is')} lowest, by {_size(column, found[best])}, which is within noise "
         f"({_trust(column, found[best])}){wait}."
     )
 

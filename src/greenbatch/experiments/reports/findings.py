@@ -10,8 +10,18 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from greenbatch.experiments.reports.answer import finishing
 from greenbatch.experiments.reports.columns import MAIN, VALUED, WITHOUT_SUPPLY, Column, fitted, main_columns
-from greenbatch.experiments.reports.rivals import alike, best_of, doubt, leaders, means_of, rivals, tells_apart
+from greenbatch.experiments.reports.rivals import (
+    ROUNDING,
+    alike,
+    best_of,
+    doubt,
+    leaders,
+    means_of,
+    rivals,
+    tells_apart,
+)
 from greenbatch.experiments.reports.tables import idle_words
 from greenbatch.experiments.running.frames import schedulers
 from greenbatch.experiments.running.statistics import Difference, differences, intervals
@@ -58,7 +68,7 @@ def summary_lines(
     )
     dates = [f"{'The' if windows < 2 else 'The first'} window's jobs were submitted {_dates(example)}."]
     known = example.workload.unix_start_s is not None and len(example.workload) > 0
-    frame = rivals(frame, baseline)
+    frame = finishing(rivals(frame, baseline), baseline)
     return [
         *value_lines(frame, baseline), *_service_lines(frame, baseline),
         *_power_lines(frame, baseline, idle_words(example.cluster)), *_spent_lines(frame, baseline, currency),
@@ -73,7 +83,7 @@ def headlines(
     """The sentences of the summary to end a table with: highest value; lowest slowdown; least brown energy, with its
     reservation; least cost and carbon; without a supply least energy; how large the supply is.
     """
-    frame = rivals(frame, baseline)
+    frame = finishing(rivals(frame, baseline), baseline)
     service, power = _service_lines(frame, baseline)[:1], _brown_lines(frame, baseline, idle)
     spent = _spent_lines(frame, baseline, currency)
     return [*value_lines(frame, baseline), *service, *power, *spent, *supply_lines(frame, baseline)]
@@ -94,7 +104,7 @@ def supply_lines(frame: polars.DataFrame, baseline: str) -> list[str]:
 
 def poor_bargains(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[str]:
     """One line for every winner with a gain that is small or within noise and a large price in wait or slowdown."""
-    lines, frame = [], rivals(frame, baseline)
+    lines, frame = [], finishing(rivals(frame, baseline), baseline)
     for column in _won(frame, currency):
         metric = column.metric
         if metric == "makespan_ratio" or len(leaders(frame, metric, baseline)) != 1:
@@ -169,7 +179,10 @@ def _price(frame: polars.DataFrame, name: str, baseline: str, but: str = "") -> 
     if not costs or name == baseline:
         return ""
     named = [f"{_times(ratio)} the {PRICES[metric]}" for metric, ratio in costs.items() if ratio > NOTABLE]
-    return f" at {listed(named)}" if named else f" at no higher {listed([PRICES[metric] for metric in costs], 'or')}"
+    if named:
+        return f" at {listed(named)}"
+    higher = "no" if max(costs.values()) <= 1.0 + ROUNDING else "a barely"
+    return f" at {higher} higher {listed([PRICES[metric] for metric in costs], 'or')}"
 
 
 def _times(ratio: float) -> str:
@@ -286,9 +299,14 @@ def _brown_lines(frame: polars.DataFrame, baseline: str, idle: str) -> list[str]
             f"{_shown(energy, brown[least])}, {_to_baseline(frame, energy, least, baseline)},"
             f"{_price(frame, least, baseline)}."
         )
-    if intervals(frame, "horizon_unfinished_share")[least].mean > 0:
-        lines.append("That is understated: some of its work is unfinished when the span ends.")
+    lines += filter(None, [_understated(frame, least).strip()])
     return [line.replace(",.", ".") for line in lines]
+
+
+def _understated(frame: polars.DataFrame, name: str) -> str:
+    """A sentence to add to a figure over the horizon of a scheduler that leaves some work; empty if it leaves none."""
+    left = intervals(frame, "horizon_unfinished_share")[name].mean > 0
+    return " That is understated: some of its work is unfinished when the span ends." if left else ""
 
 
 def _spent_lines(frame: polars.DataFrame, baseline: str, currency: str = "") -> list[str]:
@@ -305,7 +323,7 @@ def _spent_lines(frame: polars.DataFrame, baseline: str, currency: str = "") -> 
             lines.append(f"No scheduler has a lower {what} than {baseline}, {value}.")
         else:
             gain, price = _to_baseline(frame, column, best, baseline), _price(frame, best, baseline)
-            lines.append(f"{best} has the lowest {what}, {value}, {gain},{price}.")
+            lines.append(f"{best} has the lowest {what}, {value}, {gain},{price}.{_understated(frame, best)}")
     return lines
 
 

@@ -13,6 +13,7 @@ from greenbatch.experiments.reports.columns import main_columns
 from greenbatch.experiments.reports.tables import Cell, Table
 from greenbatch.experiments.running.finished import RECORD, RESULTS
 from greenbatch.experiments.running.pieces import RECORD_OF_PIECES, SUFFIX, beside, pieces_in, read_piece, read_record
+from greenbatch.files import sha256_of
 from greenbatch.metrics.breakdown import split_part_metric
 
 if TYPE_CHECKING:
@@ -59,7 +60,11 @@ def read_runs(folder: Path) -> Runs:
         fix = "give the --out of greenbatch compare or whatif; the first seconds leave nothing yet"
         raise InputError("has no results", file=folder, fix=fix)
     try:
-        settings = read_record(beside(out) / RECORD_OF_PIECES if pieces else out / RECORD)["settings"]
+        record = read_record(beside(out) / RECORD_OF_PIECES if pieces else out / RECORD)
+        if not pieces and sha256_of(out / RESULTS) != record["files"].get(RESULTS):
+            fix = "compare again; read_parquet of polars reads a file that you changed yourself"
+            raise InputError("was changed since greenbatch wrote it", file=out / RESULTS, fix=fix)
+        settings = record["settings"]
         rows = polars.concat([read_piece(file) for file in files])
     except InputError:
         if all(file.exists() for file in files):

@@ -6,6 +6,7 @@ the result is delivered.
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import re
@@ -19,7 +20,7 @@ from greenbatch.errors import InputError
 from greenbatch.experiments.running.cells import Cell, Figures
 from greenbatch.experiments.running.finished import COLUMNS, DECIDE, RECORD, finished_cells, other_than
 from greenbatch.experiments.running.sweep import Setting
-from greenbatch.files import parquet_schema, stored_bytes
+from greenbatch.files import parquet_schema, sha256_of, stored_bytes
 from greenbatch.models.versioned import read_table
 from greenbatch.storage import PREFIX, check_own, replace_file
 
@@ -30,7 +31,9 @@ SUFFIX = ".cells"
 """What the name of the folder has after that of the result."""
 EVERY_S = 2.0
 """How long a finished cell waits for others to share its piece; 0 to write each at once. [s]"""
-RECORD_OF_PIECES, _PIECE, _TOOL = "record.json", "cells-{:06}.parquet", "greenbatch"
+RECORD_OF_PIECES, _PIECE, _TOOL = "record.json", "cells-{:06}-{}.parquet", "greenbatch"
+_NAME = re.compile(r"cells-(\d{6,})-([0-9a-f]{16})")
+"""The name of a piece: its number and a checksum, because reading a damaged piece can end the process."""
 
 
 def beside(out: Path) -> Path:
@@ -41,7 +44,7 @@ def beside(out: Path) -> Path:
 
 def pieces_in(folder: Path) -> list[Path]:
     """The pieces in a folder, in order; files of other names are the user's."""
-    return sorted(file for file in folder.glob("cells-*.parquet") if re.fullmatch(r"cells-\d{6,}", file.stem))
+    return sorted(file for file in folder.glob("cells-*.parquet") if _NAME.fullmatch(file.stem))
 
 
 class Pieces:
@@ -139,10 +142,12 @@ class Pieces:
                 if not (self.folder / RECORD_OF_PIECES).exists():
                     self.folder.mkdir(exist_ok=True)
                     replace_file(self.folder / RECORD_OF_PIECES, json.dumps(self._record, indent=2).encode())
-                last = max((int(file.stem[6:]) for file in pieces_in(self.folder)), default=0)
+                last = max((int(file.stem.split("-")[1]) for file in pieces_in(self.folder)), default=0)
                 stream = io.BytesIO()
                 _frame(cells, _setting(self._record)).write_parquet(stream)
-                replace_file(self.folder / _PIECE.format(last + 1), stream.getvalue())
+                content = stream.getvalue()
+                name = _PIECE.format(last + 1, hashlib.sha256(content).hexdigest()[:16])
+                replace_file(self.folder / name, content)
                 self._written = True
             except OSError as error:
                 problem, fix = f"cannot be written: {error.strerror}", "free some space, then repeat the command"
@@ -215,7 +220,7 @@ def read_record(file: Path) -> dict[str, Any]:
 
 
 def read_piece(file: Path) -> polars.DataFrame:
-    """The rows of a piece, as in ``results.parquet``.
+    """The rows of a piece, or of ``results.parquet``.
 
     Raises:
         InputError: it is damaged.
@@ -224,6 +229,8 @@ def read_piece(file: Path) -> polars.DataFrame:
 
     try:
         parquet_schema(file, file)
+        if (piece := _NAME.fullmatch(file.stem)) and not sha256_of(file).startswith(piece[2]):
+            raise ValueError
         frame = polars.read_parquet(file)
         if [(name, str(kind)) for name, kind in frame.schema.items()][-4:] != COLUMNS:
             raise ValueError
