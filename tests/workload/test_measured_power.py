@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -111,3 +113,23 @@ def test_in_a_scenario(tmp_path):
     assert "missing power filled in from measured jobs of the same user: " in notes
     assert "error of power estimated from other jobs: median " in notes
     assert "power from measured energy, idle power of the job's nodes included" in notes
+
+
+def test_idle_power_that_counts_twice_is_told(tmp_path: Path) -> None:
+    """Measured power includes that of idle nodes, which a machine with idle power counts as well."""
+    (tmp_path / "dump.txt").write_text(
+        "JobID|Submit|Start|End|ElapsedRaw|State|AllocCPUS|AllocNodes|ConsumedEnergyRaw|TimelimitRaw\n"
+        "1|2024-06-10T00:00:00|2024-06-10T00:00:00|2024-06-10T01:00:00|3600|COMPLETED|4|1|360000|120\n"
+        "2|2024-06-10T00:10:00|2024-06-10T00:10:00|2024-06-10T01:10:00|3600|COMPLETED|4|1|720000|120\n"
+    )
+    scenario = '[workload]\nfile = "dump.txt"\n[workload.power]\nkind = "{}"\n[cluster]\nprocessors = 8\n'
+    scenario += 'processors_per_machine = 4\nidle_power_per_machine_w = {}\n[evaluation]\njobs = "all"\n'
+    told = {}
+    for kind, idle_w in (("trace", 50), ("trace", 0), ("per-processor", 50)):
+        (tmp_path / "s.toml").write_text(f'name = "s"\n{scenario.format(kind, idle_w)}schedulers = ["fcfs"]\n')
+        notes = load_scenario(tmp_path / "s.toml").notes
+        told[kind, idle_w] = [note for note in notes if "counts twice" in note.what]
+    assert [len(found) for found in told.values()] == [1, 0, 0]
+    (note,) = told["trace", 50]
+    assert (note.level, note.count, note.share) == ("warning", 2, 1.0)
+    assert "100 W of the idle machine" in note.what

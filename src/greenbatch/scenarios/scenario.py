@@ -345,7 +345,7 @@ def load_scenario(
             comparable=evaluation.comparable,
         ),
         resolved=resolved,
-        remarks=(_borrowed(str(trace), machine, site),) if borrowed else (),
+        remarks=(*([_borrowed(str(trace), machine, site)] if borrowed else []), *_idle_twice(workload, machine)),
     )
 
 
@@ -354,6 +354,22 @@ def _borrowed(trace: str, cluster: Cluster, site: Site | None) -> Note:
     place = f"{cluster.processors:,} processors" + (f", site {site.name}" if site else "")
     what = f"{trace} runs on the machine of scenario default: {place}; scenario plain simulates the jobs only"
     return Note(what, level="warning")
+
+
+def _idle_twice(workload: Workload, cluster: Cluster) -> list[Note]:
+    """A warning that measured power includes idle power, which the machine counts beside it."""
+    from greenbatch.workload.plausible_power import WITH_IDLE
+
+    measured = sum(note.count for note in workload.notes if WITH_IDLE in note.what)
+    if not measured or cluster.idle_power_w == 0.0:
+        return []
+    pool = not isinstance(cluster, NodeCluster)
+    key = "cluster.idle_power_per_machine_w" if pool else "static_power_w in [[cluster.groups]]"
+    what = (
+        f"idle power of busy nodes counts twice: measured power includes it, and {cluster.idle_power_w:,.0f} W of the "
+        f"idle machine are counted beside it ({key} = 0 counts none, as if idle nodes were off; the truth is between)"
+    )
+    return [Note(what, measured, level="warning", shares=((measured / len(workload), "jobs"),))]
 
 
 def _of_flag(error: InputError, keys: Set[str], of_pools: Sequence[str]) -> InputError:

@@ -13,6 +13,7 @@ import numpy as np
 
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.parquet import Cells, Floats
+from greenbatch.workload.plausible_power import WITH_IDLE
 from greenbatch.workload.power_traces import Jobs, Numbering, PowerTrace, read_power_trace
 from greenbatch.workload.table import Workload
 
@@ -87,7 +88,7 @@ def _job_power(cells: Cells, run_s: Floats, nodes: Floats, ledger: Ledger) -> Fl
         ratio = agreement / factor
         if abs((median := _median(ratio[judged])) - 1.0) <= TOLERANCE:
             test = f"energy / (power x run time) is {median:.2f} {where}"
-            what = f"power from avgpcon as that of {of}, idle power of the job's nodes included ({test})"
+            what = f"power from avgpcon as that of {of}, {WITH_IDLE} ({test})"
             ledger.fact(what, cells.rows[measured], about="power_w")
             apart = np.abs(ratio - 1.0) > TOLERANCE
             ledger.fact(f"energy more than {TOLERANCE:.0%} from power x run time", cells.rows[apart], about="power_w")

@@ -34,6 +34,8 @@ BELIEVABLE_NODE_W = 1e6
 """Up to this, a message offers to accept the power: a node may stand for a rack. [W]"""
 FEWEST = 2
 """Measured jobs of a kind that are compared, itself included."""
+WITH_IDLE = "idle power of the job's nodes included"
+"""What a note on measured power says, for meters measure whole nodes."""
 
 
 def implausible(

@@ -14,6 +14,7 @@ import numpy as np
 
 from greenbatch.workload.ledger import Ledger
 from greenbatch.workload.parquet import Cells, Floats
+from greenbatch.workload.plausible_power import WITH_IDLE
 from greenbatch.workload.power_traces import Jobs, Numbering, PowerTrace, read_power_trace
 from greenbatch.workload.sacct import SLURM_STATUS
 from greenbatch.workload.table import Workload
@@ -65,7 +66,7 @@ def _jobs(cells: Cells, times: Mapping[str, Floats], numbering: Numbering, ledge
     mean_w = cells.numbers("node_power_consumption")
     power_w = np.where(mean_w > 0, mean_w, np.nan)
     measured = np.isfinite(power_w)
-    ledger.fact("power from the mean of the samples, idle power of the job's nodes included", cells.rows[measured],
+    ledger.fact(f"power from the mean of the samples, {WITH_IDLE}", cells.rows[measured],
                 about="power_w")  # fmt: skip
     sparse = measured & (samples * SAMPLING_S < run_s / 2)
     ledger.fact("power samples of less than half of the run time", cells.rows[sparse], about="power_w")

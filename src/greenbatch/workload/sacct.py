@@ -26,7 +26,7 @@ from greenbatch.node_lists import MOST_NODES
 from greenbatch.workload import sacct_text
 from greenbatch.workload.ledger import Ledger, none_left
 from greenbatch.workload.local_time import unix_times, zone
-from greenbatch.workload.plausible_power import without_implausible
+from greenbatch.workload.plausible_power import WITH_IDLE, without_implausible
 from greenbatch.workload.requested import known_limits, requested_times
 from greenbatch.workload.sacct_text import Dump
 from greenbatch.workload.shared_nodes import are_of_nodes, parts_of_nodes
@@ -495,8 +495,7 @@ def _columns(jobs: _Jobs, origin_s: float, most_s: Floats, ledger: Ledger) -> di
     wait_s = jobs.start_s - jobs.submit_s
     ledger.fact("start before submission, recorded wait ignored", jobs.line[wait_s < 0])
     measured = np.isfinite(jobs.energy_j)
-    ledger.fact("power from measured energy, idle power of the job's nodes included", jobs.line[measured],
-                about="power_w")  # fmt: skip
+    ledger.fact(f"power from measured energy, {WITH_IDLE}", jobs.line[measured], about="power_w")
     crowded = jobs.nodes > jobs.processors
     ledger.fact("more nodes than processors, number of nodes ignored", jobs.line[crowded])
     nodes = np.where(crowded | np.isnan(jobs.nodes), -1, jobs.nodes)
