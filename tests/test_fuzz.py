@@ -5,14 +5,13 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
 import fuzz
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.plain]
 
 FUZZ = Path(__file__).with_name("fuzz.py")
 
@@ -21,17 +20,6 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(FUZZ), *arguments], capture_output=True, text=True, check=False)
 
 
-@pytest.fixture(scope="module")
-def _compiled(tmp_path_factory):
-    """The engine compiled, so that no case takes the time for it.
-
-    Here and not by the fuzzer, which measures its coverage: that would slow the compiler down.
-    """
-    with chdir(tmp_path_factory.mktemp("warm")):
-        fuzz.warm_up(Path())
-
-
-@pytest.mark.usefixtures("_compiled")
 def test_four_hundred_cases_find_nothing(tmp_path):
     done = run("--cases", "400", "--seed", "1", "--save", str(tmp_path / "findings"))
     assert done.returncode == 0, done.stdout + done.stderr
@@ -47,7 +35,6 @@ def test_four_hundred_cases_find_nothing(tmp_path):
     assert not (tmp_path / "findings").exists()
 
 
-@pytest.mark.usefixtures("_compiled")
 @pytest.mark.parametrize(
     ("kind", "number"), [(k, n) for k, how in fuzz.KINDS.items() if k != "words" for n in range(len(how.seeds))]
 )
@@ -63,7 +50,6 @@ def test_a_case_can_be_repeated():
     assert once.stdout == again.stdout != run("--seed", "3", "--case", "18").stdout
 
 
-@pytest.mark.usefixtures("_compiled")
 def test_a_finding_is_saved_and_reported(tmp_path):
     code = (
         "import runpy, sys; from greenbatch import workload\n"
