@@ -237,11 +237,12 @@ def test_results_of_a_version_with_fewer_metrics(small: Path, capsys: pytest.Cap
     assert main(["results", "out"]) == 2
     assert "results.parquet: was changed since greenbatch wrote it (compare again" in capsys.readouterr().err
     record = small / "out" / "provenance.json"
-    record.write_text(
-        json.dumps(
-            json.loads(record.read_text()) | {"files": {file.name: hashlib.sha256(file.read_bytes()).hexdigest()}}
-        )
-    )
+    before, digest = json.loads(record.read_text()), hashlib.sha256(file.read_bytes()).hexdigest()
+    for files in (None, [], {}):
+        record.write_text(json.dumps(before | {"files": files}))
+        assert main(["results", "out"]) == 2, "a record without checksums"
+    record.write_text(json.dumps(before | {"files": {file.name: digest}}))
+    capsys.readouterr()
     assert main(["results", "out", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert len(rows) == frame.select("scheduler", "window").unique().height
