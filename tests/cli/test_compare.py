@@ -368,7 +368,7 @@ def test_windows_longer_than_the_trace_name_the_flags(small, capsys):
     jobs = len(load_scenario("small.toml").workload)
     assert compare("--jobs", str(jobs + 1)) == 2
     error = capsys.readouterr().err
-    assert f"give --jobs {jobs} or fewer; --whole" in error
+    assert f"--whole (in Python: starts=[0], jobs={jobs}) is the whole trace" in error
 
 
 def test_title_states_the_part_of_the_trace(small, capsys):

@@ -12,8 +12,14 @@ import polars
 import pytest
 
 from greenbatch.cli.process import main
+from greenbatch.cli.whatif import recorded_and_rules
 from greenbatch.engine import simulate as simulating
+from greenbatch.engine.prepare import prepare
+from greenbatch.errors import InputError
+from greenbatch.experiments.running.compare import choose_schedulers
 from greenbatch.metrics.months import LATER, MONTH
+from greenbatch.scenarios import load_scenario
+from greenbatch.schedulers import scheduler
 
 GRID = """
 [site.grid]
@@ -320,3 +326,24 @@ def test_json_alone(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert any(re.search(r"dropped|merged|duplicate", note["text"]) for note in found["notes"])
     assert found["baseline"] == "as-recorded"
     assert found["answer"][0].startswith("Under as-recorded, 60 jobs cost")
+
+
+def test_a_limit_that_jobs_are_held_for_leaves_out_who_does_not_know_it(site: Path) -> None:
+    """The record, and planners, start jobs whatever the limit; what is compared instead can be simulated."""
+    scenario = load_scenario(site, trace=DUMP)
+    held = {"site.grid.import_limit_w": 1e6, "site.grid.over_limit": "hold"}
+    limited = load_scenario(site, trace=DUMP, overrides=held)
+    every, base, told = choose_schedulers(scenario, None, defaults=recorded_and_rules)
+    assert (base, told) == ("as-recorded", [])
+    names, base, (note,) = choose_schedulers(limited, None, defaults=recorded_and_rules)
+    assert base == names[0] == "fcfs+easy"
+    assert f"{', '.join(each for each in every if each not in names)} is not compared: " in note.what
+    window = limited.window(0, 5)
+    for name in every:
+        given = window, limited.cluster, limited.site, limited.rules, scheduler(name).program(window)
+        if name in names:
+            prepare(*given)
+        else:
+            with pytest.raises(InputError, match=f"is hold, which is not known to {name.partition(':')[0]}"):
+                prepare(*given)
+    assert choose_schedulers(limited, "as-recorded")[0] == ("as-recorded",), "what is asked for is refused later"

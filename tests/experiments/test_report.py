@@ -213,6 +213,16 @@ def test_a_large_price_for_a_small_gain_must_be_read_with_care() -> None:
     assert cautions(priced(horizon_brown_kwh=990.0, **modest), "fcfs+easy") == []
 
 
+@pytest.mark.parametrize(("charge", "days", "told"), [(60.0, 7, True), (60.0, 31, False), (0.5, 7, False)])
+def test_demand_charges_of_months_in_a_bill_of_days_are_told(charge: float, days: int, told: bool) -> None:
+    paid = {"horizon_cost": 100.0, "horizon_demand_charge": charge, "horizon_s": days * 86_400.0}
+    frame = tidy([(str(k), {"fcfs+easy": paid}) for k in range(2)])
+    found = [note.what for note in cautions(frame, "fcfs+easy", currency="EUR") if note.about == "horizon_cost"]
+    assert len(found) == told
+    assert all("of the 100.00 EUR of fcfs+easy, 60.00 are demand charges of whole months" in each for each in found)
+    assert all("a window lasts 7.0 days" in each for each in found)
+
+
 def test_who_leaves_much_work_wins_nothing() -> None:
     """The same in the summary, in the terminal and on the tiles: of little that is left, a sentence says so."""
     base = {"avg_bounded_slowdown": 2.0, "renewable_utilization": 0.5, "makespan_ratio": 1.0,

@@ -156,6 +156,15 @@ def test_months_of_the_demand_charge(folder):
     assert site.grid.month.tolist() == [0] * 24 + [1] * 24
 
 
+@pytest.mark.parametrize(("step_s", "said"), [(3600.0, False), (10800.0, True)])
+def test_a_demand_charge_over_long_slots_is_told(folder, step_s, said):
+    keys = '[site.grid]\ntime_zone = "UTC"\ndemand_charge = 5\ncurrency = "EUR"\n'
+    site = scenario(keys, SUN.format(align="calendar"), **{"site.step_s": step_s}).site
+    found = [note for note in site.notes if note.about == "grid.demand_charge"]
+    assert [note.level for note in found] == ["change"] * said
+    assert all("means over slots of 3 h" in note.what for note in found)
+
+
 def test_a_second_currency_is_converted_at_a_stated_rate(folder):
     keys = "[site.grid]\nrates = { USD = 0.93 }\n[site.grid.price]\n" + READ.format(
         file="p.csv", column="p", unit="USD/MWh"

@@ -39,3 +39,11 @@ def test_a_number_beyond_whole_numbers_is_refused(value: float) -> None:
     columns = {"submit_s": [0.0], "run_time_s": [5.0], "processors": [1], "gpus": [value]}
     with pytest.raises(InputError, match=r"gpus: holds .* \(use numbers up to 9007199254740992\)"):
         Workload.from_columns("jobs", columns)
+
+
+@pytest.mark.parametrize("run_time_s", [1.1e9, 1e11])
+def test_a_run_time_of_decades_is_refused(run_time_s: float) -> None:
+    """A site would have a slot for each of its hours."""
+    columns = {"submit_s": [0.0, 9.0], "run_time_s": [5.0, run_time_s], "requested_time_s": [1e10, 1e10]}
+    with pytest.raises(InputError, match=r"run_time_s: job 2 has 1(\.1)?e\+\d+ \(give at most 1e\+09 s, or leave"):
+        Workload.from_columns("jobs", {**columns, "processors": [1, 1]})

@@ -153,7 +153,7 @@ def unknown_power(cluster: NodeCluster) -> tuple[Note, ...]:
     if not dark:
         return ()
     some = ", ".join(g.name for g in dark[:3]) + ", …" * (len(dark) > 3)
-    fix = "give type or static_power_w in [[cluster.groups]]"
+    fix = "give type or static_power_w in [[cluster.groups]] of the scenario or site file"
     what = f"power of nodes is unknown, 0 W taken: {len(dark)} of {len(cluster.groups)} groups ({some}); {fix}"
     share = sum(g.count * g.processors for g in dark) / cluster.processors
     return (Note(what, about="static_power_w", level="warning", shares=((share, "processors"),)),)

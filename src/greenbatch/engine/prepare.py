@@ -164,14 +164,18 @@ def _check_cap(
         raise InputError(problem, field=field, fix="raise the cap or drop the job")
 
 
+def knows_limit(program: Program) -> bool:
+    """Whether a scheduler starts jobs, and reserves for them, with regard to a limit of imports."""
+    return (program.decider is None or program.decider.knows_import_limit) and program.backfill != "easy-irmasim"
+
+
 def check_knows_limit(program: Program, problem: str, *, field: str, otherwise: str) -> None:
     """Refuse a scheduler that would start jobs, or reserve for them, without regard to a limit of imports.
 
     Raises:
         InputError: it would.
     """
-    is_unknown = program.decider is not None and not program.decider.knows_import_limit
-    if is_unknown or program.backfill == "easy-irmasim":
+    if not knows_limit(program):
         fix = f"use a priority rule with none, first-fit, easy or green backfilling, or {otherwise}"
         raise InputError(f"{problem}, which is not known to {program.name}", field=field, fix=fix)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from greenbatch.display import span_text
 from greenbatch.energy import Grid, Period, Series, Site, Tariff, calendar_months, read_series
 from greenbatch.energy.stamps import show, zone
 from greenbatch.energy.units import (
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     Value = ConstantValue | CalendarValue | SeriesValue
 
 PLACE = ("site", "grid")
+_METER_S = 3600.0
+"""Longest slot whose mean power is about what a meter bills. [s]"""
 _WHAT: dict[Quantity, str] = {"price_per_kwh": "prices", "carbon_g_per_kwh": "carbon intensity"}
 
 
@@ -209,3 +212,10 @@ def _calendar_notes(site: Site, section: GridSection) -> Iterator[Note]:
     if site.unix_start_s is not None and (uses or section.demand_charge):
         zero = f"{show(site.unix_start_s, unix=True)} ({section.time_zone})"
         yield Note(f"tariffs by the calendar: trace time 0 is {zero}", level="fact")
+    if section.demand_charge and site.step_s > _METER_S:
+        step = span_text(site.step_s)
+        what = (
+            f"the demand charge is for means over slots of {step}, so shorter peaks cost nothing, and a slot belongs "
+            "to the month in which it begins; series with shorter steps, or site.step_s, tell more"
+        )
+        yield Note(what, about="grid.demand_charge", level="change")

@@ -92,7 +92,7 @@ def _from_toml(path: Path) -> NodeCluster:
 
     raw, lines = read_toml(path)
     if isinstance(raw.get("cluster"), dict):
-        fix = "give it as --scenario, or the content of its [cluster] in a file of its own"
+        fix = "give the content of its [cluster] in a file of its own, or use it as the scenario"
         raise InputError("is a scenario, not a cluster", file=path, line=lines.get(("cluster",)), fix=fix)
     section = check(raw, ClusterFile, file=path, lines=lines)
     cluster = _described(section, Origin(path, lines))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
-from greenbatch.notes import JOBS, Level, Note, Share, shares_of
+from greenbatch.notes import JOBS, Level, Note, Share, ordered, shares_of
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -118,4 +118,5 @@ class Ledger:
 
 def none_left(file: Path, notes: Iterable[Note]) -> InputError:
     """The error for a file of which no job is left, with what was dropped."""
-    return InputError("no job is left", file=file, fix=f"no job can be simulated: {'; '.join(map(str, notes))}")
+    told = "; ".join(map(str, ordered(notes)))
+    return InputError("no job is left", file=file, fix=f"no job can be simulated: {told}")

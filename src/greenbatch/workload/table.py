@@ -191,8 +191,14 @@ COLUMNS: tuple[str, ...] = tuple(f.name for f in fields(Workload) if f.type in (
 
 MOST_POWER_W = 1e15
 """Largest power of a job: a cluster's energy can still be added up in floats. [W]"""
+LONGEST_RUN_S = 1e9
+"""Longest run time, 32 years: a site has a slot for each of its hours. [s]"""
 MOST: Mapping[str, tuple[float, str]] = MappingProxyType(
-    {"power_w": (MOST_POWER_W, f"give at most {MOST_POWER_W:g} W"), "qos": (1.0, "give numbers > 0, at most 1")}
+    {
+        "power_w": (MOST_POWER_W, f"give at most {MOST_POWER_W:g} W"),
+        "qos": (1.0, "give numbers > 0, at most 1"),
+        "run_time_s": (LONGEST_RUN_S, f"give at most {LONGEST_RUN_S:g} s, or leave the job out"),
+    }
 )
 """Largest value of a column, and the remedy."""
 SHORTEST_S, LATEST_S = 1e-3, 1e11

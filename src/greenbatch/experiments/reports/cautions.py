@@ -14,7 +14,7 @@ from greenbatch.experiments.reports.rivals import means_of, rivals
 from greenbatch.experiments.reports.tables import STRETCH_LIMIT, is_record
 from greenbatch.experiments.running.statistics import differences, intervals
 from greenbatch.metrics.record import PUNCTUAL_S
-from greenbatch.notes import Note
+from greenbatch.notes import LITTLE, Note
 
 if TYPE_CHECKING:
     import polars
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from greenbatch.scenarios import Scenario
 
 
-WAIT = "avg_wait_s"
+WAIT, COST = "avg_wait_s", "horizon_cost"
+DAY_S, MONTH_S = 86_400.0, 28 * 86_400.0
 NO_QUEUE, BRIEF_S = 1.2, 60.0
 """Mean bounded slowdown up to which a machine has no queue, and mean wait up to which it has none. [s]"""
 SEVERAL = 3.0
@@ -35,7 +36,7 @@ UNEQUAL_KILLED = 0.05
 
 
 def cautions(frame: polars.DataFrame, baseline: str, cluster: Cluster | None = None, currency: str = "") -> list[Note]:
-    """Warnings that follow from the figures: killed jobs, machines without a queue, stretched schedules, poor bargains.
+    """Notes that follow from the figures: killed jobs, no queue, stretched schedules, poor bargains, demand charges.
 
     Args:
         frame: tidy results.
@@ -46,11 +47,26 @@ def cautions(frame: polars.DataFrame, baseline: str, cluster: Cluster | None = N
     return [
         *killed_notes(_killed_shares(frame, baseline), cluster), *_without_queue(frame, baseline),
         *_stretched(frame, baseline), *map(_warning, poor_bargains(frame, baseline, currency)),
+        *_demand_charge(frame, baseline, currency),
     ]  # fmt: skip
 
 
 def _warning(text: str) -> Note:
     return Note(text, level="warning")
+
+
+def _demand_charge(frame: polars.DataFrame, baseline: str, currency: str) -> list[Note]:
+    """A note where much of the bill of some days is the demand charge, which is that of whole months."""
+    charge, cost, length_s = (
+        means_of(frame, metric).get(baseline, np.nan) for metric in ("horizon_demand_charge", COST, "horizon_s")
+    )
+    if not (length_s < MONTH_S and charge > LITTLE * abs(cost)):
+        return []
+    what = (
+        f"of the {cost:,.2f} {currency} of {baseline}, {charge:,.2f} are demand charges of whole months, although a "
+        f"window lasts {length_s / DAY_S:.1f} days: costs of windows do not add up to those of a month or a year"
+    )
+    return [Note(what, about="horizon_cost", level="change")]
 
 
 def _without_queue(frame: polars.DataFrame, baseline: str) -> list[Note]:
@@ -279,10 +295,11 @@ def mismatch_notes(outcome: Outcome | None) -> list[Note]:
     low_s, high_s = sorted((recorded_s, simulated_s))
     if high_s < SEVERAL * max(low_s, 60.0):
         return []
-    return [_warning(
+    text = (
         f"recorded mean wait {recorded_s / 3600:.2f} h, simulated with {named(outcome)} {simulated_s / 3600:.2f} h: "
-        "the simulated machine differs from the real one, so neither hours nor ranking are reliable."
-    )]  # fmt: skip
+        "the simulated machine differs from the real one, so neither hours nor ranking are reliable"
+    )
+    return [Note(text, level="warning", shares=((float(known.mean()), "jobs"),))]  # before warnings on less
 
 
 def _waits(waits_s: NDArray[np.float64]) -> str:

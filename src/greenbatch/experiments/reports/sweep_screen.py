@@ -89,20 +89,19 @@ def sweep_screen(sweep: Sweep, looks: Looks, words: Sequence[str] = ()) -> First
 
 
 def sweep_words(sweep: Sweep, unit_cost: float | None = None) -> list[str]:
-    """The answer of a sweep in words: what is saved in a year and when it has paid, if known; then the best pair. It
-    begins with jobs that are left out, if these are many.
+    """The answer of a sweep in words: what is saved in a year and when it has paid, if known; then the best pair, and
+    what the scheduler alone does at the last value. It begins with jobs that are left out, if these are many.
 
     Args:
         sweep: the comparisons.
         unit_cost: what one more unit of the key costs, see `payback.payback_words`.
     """
-    if _comparable(sweep):
-        best = trade_sentence(*_pairs(sweep), sweep.first.currency)
-    else:
-        text = ordered(sweep)[-1]
-        last = sweep.comparisons[text]
-        told = marked(last.frame, last.baseline, last.marks)
-        best = f"With {sweep.setting.key} = {text}: {trade_sentence(*told, last.currency)}"
+    text = ordered(sweep)[-1]
+    last = sweep.comparisons[text]
+    told = marked(last.frame, last.baseline, last.marks)
+    best = f"With {sweep.setting.key} = {text}: {trade_sentence(*told, last.currency)}"
+    if _comparable(sweep):  # the value and the scheduler together, then the scheduler alone
+        best = f"{trade_sentence(*_pairs(sweep), sweep.first.currency)} {best}"
     first, *others = [*payback_words(sweep, unit_cost), best]
     missing = left_out_words(sweep.first.scenario.workload)
     return [f"{missing} {first}".strip(), *others]

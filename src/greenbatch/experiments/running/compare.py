@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from greenbatch.arguments import whole_number
@@ -97,7 +98,7 @@ def choose_windows(
         return (0,), total
     length = own.jobs if jobs is None else whole_number(jobs, "jobs", lowest=1)
     if length > total:
-        fix = f"give --jobs {total} or fewer; --whole (in Python: starts=[0], jobs={total}) is the whole trace"
+        fix = f"--whole (in Python: starts=[0], jobs={total}) is the whole trace; else give fewer jobs than {total}"
         raise InputError(f"windows of {length:,} jobs, but {scenario.name} has {total:,}", field="windows", fix=fix)
     if starts is None and windows is None and seed is None:
         starts = own.starts
@@ -136,13 +137,30 @@ def choose_schedulers(
 
     own = scenario.evaluation
     usual = own.schedulers if defaults is None else tuple(defaults(scenario))
+    by_default = given is None and (defaults is not None or "schedulers" not in scenario.resolved["evaluation"])
+    told = [_left_out(PLANNING, "requires a pool of processors alone")]
+    told = told if by_default and scenario.site is not None and not own.planners else []
+    if by_default and (unable := [name for name in usual if not _holds(scenario, name)]):
+        told.append(_left_out(unable, 'does not know the limit of imports (over_limit = "hold")'))
+        usual = tuple(name for name in usual if name not in unable)
     names = usual if given is None else tuple(split_schedulers(given))
     if baseline is None and defaults is not None and usual[0] in names:
         baseline = usual[0]
-    by_default = given is None and (defaults is not None or "schedulers" not in scenario.resolved["evaluation"])
-    left_out = Note(f"{', '.join(PLANNING)} is not compared: it requires a pool of processors alone", level="change")
-    told = [left_out] if by_default and scenario.site is not None and not own.planners else []
     return names, choose_baseline(scenario, names, baseline), told
+
+
+def _left_out(names: Sequence[str], why: str) -> Note:
+    return Note(f"{', '.join(names)} is not compared: it {why}", level="change")
+
+
+def _holds(scenario: Scenario, name: str) -> bool:
+    """Whether a scheduler holds jobs for the limit of imports, if the site has one for which they are held."""
+    if scenario.site is None or not isfinite(scenario.site.held_limit_w):
+        return True
+    from greenbatch.engine.prepare import knows_limit
+    from greenbatch.schedulers import scheduler
+
+    return knows_limit(scheduler(name).program(scenario.workload))
 
 
 def choose_baseline(scenario: Scenario, schedulers: Sequence[str], baseline: str | None) -> str:
