@@ -85,9 +85,7 @@ def nodes(draw: st.DrawFn) -> NodeCluster:
 
 @st.composite
 def sites(draw: st.DrawFn) -> Site:
-    """A day that repeats: sun, PUE, base load, prices of any height and sign, carbon, a demand charge of months that may
-    begin within an hour of the grid, and a battery.
-    """
+    """A day that repeats: sun, PUE, base load, prices of any sign, carbon, a demand charge in a zone, and a battery."""
     slots = 24
 
     def series(low: float, high: float) -> np.ndarray:
