@@ -65,6 +65,7 @@ from fuzz_seeds import (
     WEATHER,
     WORDS,
 )  # fmt: skip
+from greenbatch.engine.compile import PLAIN
 from greenbatch.errors import GreenbatchError
 
 SLOW_S = 20.0
@@ -508,7 +509,7 @@ def warm_up(folder: Path) -> None:
     """Compile and load what the cases need, so that no time is counted for it."""
     for kind, how in KINDS.items():
         for seed in how.seeds:
-            for number in range(1 if kind == "words" else 5):
+            for number in range(1 if kind == "words" or PLAIN else 5):
                 with suppress(Exception):  # what goes wrong here is found again when it is counted
                     how.run(random.Random(number), write_files(kind, seed, folder))  # noqa: S311  # as above
 

@@ -444,7 +444,7 @@ def make_states(place: Place) -> None:
     shutil.copytree(place.root, place.base / "exported")
 
 
-FEW = 6
+FEW = 3
 """Kinds of steps that are tried at least, if there are as many."""
 
 

@@ -20,8 +20,8 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, str(FUZZ), *arguments], capture_output=True, text=True, check=False)
 
 
-def test_four_hundred_cases_find_nothing(tmp_path):
-    done = run("--cases", "400", "--seed", "1", "--save", str(tmp_path / "findings"))
+def test_three_hundred_cases_find_nothing(tmp_path):
+    done = run("--cases", "300", "--seed", "1", "--save", str(tmp_path / "findings"))
     assert done.returncode == 0, done.stdout + done.stderr
     table = {row.split()[0]: row.split()[1:] for row in done.stdout.splitlines() if row.strip()}
     kinds = ("swf", "sacct", "scenario", "platform", "slurm", "jobs", "table", "series", "weather", "model", "log")
@@ -29,7 +29,9 @@ def test_four_hundred_cases_find_nothing(tmp_path):
         cases, accepted, refused = map(int, table[kind])
         assert cases == accepted + refused
         assert refused > 0, kind
-        assert accepted > 0 or kind in {"scenario", "preset"}, f"{kind}: TOML with a fault is seldom valid, others are"
+        assert accepted > 0 or kind in {"scenario", "preset", "jobs"}, (
+            f"{kind}: TOML or JSON with a fault is seldom valid"
+        )
     assert "workload/swf.py" in table
     assert " 0 findings in " in " " + done.stdout.splitlines()[-1]
     assert not (tmp_path / "findings").exists()
@@ -55,7 +57,7 @@ def test_a_finding_is_saved_and_reported(tmp_path):
         "import runpy, sys; from greenbatch import workload\n"
         "def broken(*_, **__): raise ZeroDivisionError\n"
         "workload.read_workload = broken\n"
-        f"sys.argv = ['fuzz', '--cases', '60', '--save', {str(tmp_path / 'f')!r}]\n"
+        f"sys.argv = ['fuzz', '--cases', '40', '--save', {str(tmp_path / 'f')!r}]\n"
         f"sys.path.insert(0, {str(FUZZ.parent)!r}); runpy.run_path({str(FUZZ)!r}, run_name='__main__')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -344,7 +344,7 @@ def test_a_scheduler_driven_from_views_refuses_a_limit(tmp_path: Path) -> None:
         run_from_views(scheduler("fcfs+easy"), jobs, POOL, site, Rules(), **given_how)
 
 
-@settings(max_examples=9, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(window=windows(), name=st.sampled_from(["foresee", "green-threshold"]), above_w=st.integers(0, 200))
 def test_planners_that_ask_are_held_too(window: Any, name: str, above_w: int) -> None:
     jobs, sun, step_s = window

@@ -153,12 +153,10 @@ def test_a_full_log_changes_nothing(count_drains: list[int], monkeypatch: pytest
     """Of any decider, backfilling and rule, and of a session with delays."""
     wanted = digests()
     assert not count_drains
-    for rows in (1, 40):
-        monkeypatch.setattr(states, "LOG_ROWS", rows)
-        count_drains.clear()
-        assert digests() == wanted
-        assert len(count_drains) > len(wanted)
-        assert max(count_drains) > 5
+    monkeypatch.setattr(states, "LOG_ROWS", 1)
+    assert digests() == wanted
+    assert len(count_drains) > len(wanted)
+    assert max(count_drains) > 5
 
 
 @pytest.mark.compiled
@@ -287,7 +285,7 @@ def watched(part, begun, *others):
 
 engine.drained, engine._to_the_end = interrupted, watched
 count = 300
-columns = {"submit_s": [*range(count), count], "run_time_s": [5.0] * count + [1e10], "processors": [2] * (count + 1)}
+columns = {"submit_s": [*range(count), count], "run_time_s": [5.0] * count + [1e9], "processors": [2] * (count + 1)}
 columns["submit_s"].append(count + 1), columns["run_time_s"].append(1.0), columns["processors"].append(2)
 try:
     jobs = Workload.from_columns("long", columns)

@@ -200,7 +200,7 @@ def check_capacity(outcome: Outcome) -> None:
         assert loads[float(now_s)] == pytest.approx(load_w, rel=1e-9, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.data())
 def test_nothing_above_what_is_there_and_the_load_is_that_of_what_runs(data: st.DataObject) -> None:
     cluster = data.draw(node_clusters(partitions=data.draw(st.booleans())))
@@ -217,7 +217,7 @@ def test_nothing_above_what_is_there_and_the_load_is_that_of_what_runs(data: st.
 
 
 @pytest.mark.parametrize("backfill", ["easy", "green:sigma=1e9", "conservative"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_a_reservation_on_nodes_is_kept(backfill: str, data: st.DataObject) -> None:
     """With requests that no job exceeds, FCFS starts a job at its first reservation at the latest.

@@ -44,7 +44,7 @@ def groups_of(outcome: Outcome) -> list[set[str]]:
     return [{names[node] for node in placed.node[placed.job == job]} for job in range(len(outcome.workload))]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_nothing_above_what_is_there_and_every_job_starts(data: st.DataObject) -> None:
     """Whatever jobs ask for and whatever the numbers are, on nodes of several speeds."""
@@ -62,7 +62,7 @@ def test_nothing_above_what_is_there_and_every_job_starts(data: st.DataObject) -
     check_capacity(outcome)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_there_is_no_choice_among_nodes_that_draw_the_same(data: st.DataObject) -> None:
     """The same schedule as with any placement, and as on a pool, where the numbers have no effect either."""

@@ -256,7 +256,7 @@ def test_an_unknown_predictor_is_refused() -> None:
 
 
 def test_the_same_bytes_again() -> None:
-    jobs = busy_jobs(8)
+    jobs = busy_jobs(8, 80)
     np.testing.assert_array_equal(starts("foresee", jobs), starts("foresee", jobs))
 
 
