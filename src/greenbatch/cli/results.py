@@ -6,6 +6,7 @@ import json as encoder
 from pathlib import Path
 
 from greenbatch.cli.flags import Positive, Switch, items
+from greenbatch.cli.listing import say
 
 ROWS = 40
 """Rows that a terminal shows by default."""
@@ -40,6 +41,7 @@ def results(
     """
     from rich.console import Console
 
+    from greenbatch.experiments.reports.result_folder import RECORD
     from greenbatch.experiments.reports.runs import chosen, read_runs, runs_table
     from greenbatch.experiments.reports.terminal import TerminalTable
 
@@ -50,3 +52,6 @@ def results(
             print(encoder.dumps(row, allow_nan=False))
         return
     Console().print(TerminalTable(runs_table(runs, found, rows or ROWS)))
+    if runs.notes:
+        count = f"{len(runs.notes)} note" + "s" * (len(runs.notes) > 1)
+        say(f"{count} on the inputs, first: {runs.notes[0]} (see {RECORD})")

@@ -37,6 +37,8 @@ class Runs:
     """Finished windows, of all values."""
     asked: int
     """All windows that are asked for."""
+    notes: tuple[str, ...] = ()
+    """What was repaired, dropped or assumed in the inputs."""
 
 
 def read_runs(folder: Path) -> Runs:
@@ -84,7 +86,7 @@ def read_runs(folder: Path) -> Runs:
     cells = table.select(*(short.get(name, name) for name in key), "window").unique()
     return Runs(
         frame=table, usual=usual, windows=cells.height,
-        asked=max(len(settings["starts"]), 1) * values,
+        asked=max(len(settings["starts"]), 1) * values, notes=tuple(record.get("notes", ())),
     )  # fmt: skip
 
 
