@@ -1,4 +1,4 @@
-"""Where tests find real data, what happens when it is not there, and Ctrl-C for tests that run in the background."""
+"""Which tests run as plain Python, where they find real data, and Ctrl-C for tests that run in the background."""
 
 from __future__ import annotations
 
@@ -17,8 +17,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(CpuSeconds())
 
 
+PLAIN = {"cli", "datasets", "engine"}
+"""Folders whose tests run as plain Python, which costs no compilation, unless they are marked ``compiled``."""
+WRAPS = "ignore:overflow encountered in scalar (multiply|add):RuntimeWarning"
+"""Random numbers are products modulo 2**64, of which NumPy warns where they are not compiled."""
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes long, so that no process is left with it at the end."""
+    """Mark what is plain, and begin with what takes long, so that no process is left with it at the end."""
+    for item in items:
+        if item.path.parent.name in PLAIN and not item.get_closest_marker("compiled"):
+            item.add_marker("plain")
+        if item.get_closest_marker("plain"):
+            item.add_marker(pytest.mark.filterwarnings(WRAPS))
     items.sort(key=lambda item: item.get_closest_marker("long") is None)
 
 

@@ -226,6 +226,7 @@ def test_capacity_beside_the_default_scenario(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize("scheduler", ["qos+none", "random-action"])
+@pytest.mark.compiled  # ticks without end take minutes as plain Python
 @pytest.mark.parametrize(("rows", "from_s"), [("0,1,4\n", 0), ("0,4,4\n1,1,4\n2,4,0\n", 1)])
 def test_too_small_for_ever(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], scheduler: str, rows: str, from_s: int
