@@ -85,13 +85,15 @@ def _shown(value: Any) -> str:
 TOOK = re.compile(
     r"\b\d[\d.,]* (?:decisions|jobs|steps|runs)(?:/s| per (?:s|second|minute))|\bin \d[\d.,]* (?:s|min|ms)\b"
 )
+CHECKSUM = re.compile(r"\b[0-9a-f]{64}\b")
+"""Among them is that of the source."""
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d{10,}(?:e-?\d+)?")
 
 
 def lines_of(text: str, folder: Path) -> list[str]:
-    """A text without paths of this run, times that it took and progress."""
+    """A text without paths of this run, times that it took, checksums and progress."""
     text = text.replace(str(folder.resolve()), "FOLDER").replace(str(folder), "FOLDER")
-    text = NUMBER.sub(lambda number: f"{float(number[0]):.12g}", TOOK.sub("TIME", text))
+    text = NUMBER.sub(lambda number: f"{float(number[0]):.12g}", CHECKSUM.sub("SHA-256", TOOK.sub("TIME", text)))
     return [line.rstrip() for line in re.split(r"[\r\n]+", text) if "elapsed" not in line]
 
 

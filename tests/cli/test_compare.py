@@ -329,6 +329,7 @@ def test_the_demo_is_a_comparison_on_the_default_scenario(small, monkeypatch):
     assert asked == {"arguments": (Path("x"), "default"), "workers": 2, "resume": False, "force": True}
 
 
+@pytest.mark.compiled  # whole windows take minutes as plain Python
 def test_reproduce_prints_cells_as_a_table_or_json_and_writes_a_report(greenbatch_data, tmp_path, monkeypatch, capsys):
     root = greenbatch_data("swf/lublin_256_new2.swf.gz").parents[1].resolve()
     monkeypatch.setenv("GREENBATCH_DATA", str(root))

@@ -14,6 +14,7 @@ from greenbatch.scenarios import load_scenario, shipped_names
 INEPS = [name for name in shipped_names() if name.startswith("ineps/") and name != "ineps/green"]
 
 
+@pytest.mark.compiled  # full windows
 @pytest.mark.parametrize("name", INEPS)
 def test_every_scenario_compares_the_rules_of_the_papers_figures(
     name: str, capsys: pytest.CaptureFixture[str]
@@ -36,6 +37,7 @@ def test_every_scenario_compares_the_rules_of_the_papers_figures(
         assert metrics["renewable_utilization"]["mean"] is None
 
 
+@pytest.mark.compiled  # full windows
 def test_the_table_has_energy_and_no_renewable_power(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main(["compare", "--scenario", "ineps/as-published", "--out", str(tmp_path / "out")]) == 0
     text = capsys.readouterr().out

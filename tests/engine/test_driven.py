@@ -29,8 +29,6 @@ from greenbatch.models.find import shipped_models
 from greenbatch.schedulers import entries, scheduler
 from greenbatch.workload import Workload
 
-pytestmark = pytest.mark.compiled
-
 BACKFILLS = ("none", "easy", "easy-schedgym", "easy-green-order", "green:sigma=200", "conservative")
 ELSEWHERE = ("random", "ga", "aco", "ga-published")
 """The order of ``random`` is drawn for a known number of jobs; searches have tests of their own with less work."""
@@ -90,7 +88,7 @@ def restarts() -> st.SearchStrategy[Callable[[int], bool]]:
 
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_priority_rules(memory: Path, backfill: str, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -104,7 +102,7 @@ def test_priority_rules(memory: Path, backfill: str, data: st.DataObject) -> Non
 
 
 @pytest.mark.parametrize("name", PLANNERS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_planners(memory: Path, name: str, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -148,7 +146,7 @@ def test_a_cluster_without_a_site(memory: Path) -> None:
         same_starts(how, jobs, CLUSTER, None, Rules(), restart=lambda k: k % 5 == 0, memory=memory)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_a_policy_that_remembers_the_use_of_every_user(memory: Path, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -169,7 +167,7 @@ def test_a_policy_that_remembers_the_use_of_every_user(memory: Path, data: st.Da
     )
 
 
-@settings(max_examples=16, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_shipped_models(memory: Path, data: st.DataObject) -> None:
     """Distinct submissions: between two arrivals of one instant, a simulation's planner already knows from its baseline

@@ -28,8 +28,6 @@ from greenbatch.errors import InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
-pytestmark = pytest.mark.compiled
-
 PLACEMENTS = (
     "first", "best-fit", "worst-fit", "pack", "spread", "random:seed=3", "high-gflops", "high-mem", "low-power",
     "low-energy", "first-by-name",
@@ -88,7 +86,7 @@ def known_from_the_first(jobs: Workload, cluster: NodeCluster) -> Workload:
 
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(data=st.data())
 def test_priority_rules_whatever_jobs_ask_for(memory: Path, backfill: str, data: st.DataObject) -> None:
     spanning = data.draw(st.booleans())
@@ -104,7 +102,7 @@ def test_priority_rules_whatever_jobs_ask_for(memory: Path, backfill: str, data:
 
 
 @pytest.mark.parametrize("name", ["cheapest-start:horizon=60:tick=7:short=6:hold=900+none+{}", "min-min"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_planners(memory: Path, name: str, data: st.DataObject) -> None:
     spanning = data.draw(st.booleans())
@@ -117,7 +115,7 @@ def test_planners(memory: Path, name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("model", ["gas-marl-plus@default+none+worst-fit", "green-ineps@lublin-256+none"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_models_that_plan(memory: Path, model: str, data: st.DataObject) -> None:
     """Distinct submissions, as in `test_driven.test_shipped_models`."""
