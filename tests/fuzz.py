@@ -354,8 +354,6 @@ def _simulate(r: random.Random, workload: object, scenario: object) -> None:
     """A few jobs under some scheduler; the machine is as large as needed where there is no scenario."""
     from greenbatch import schedulers
     from greenbatch.cluster import Cluster
-    from greenbatch.engine.power.protocol import power_of
-    from greenbatch.engine.power.supplied import Supplied
     from greenbatch.engine.rules import Rules
     from greenbatch.engine.simulate import simulate
     from greenbatch.metrics import evaluate, evaluate_parts, json_ready, measure, parts_of
@@ -369,7 +367,7 @@ def _simulate(r: random.Random, workload: object, scenario: object) -> None:
         cluster, site, rules = scenario.cluster, scenario.site, scenario.rules
     if site is not None:
         names += ["f2+green"]
-    if type(cluster) is Cluster and type(power_of(site)) is Supplied:
+    if type(cluster) is Cluster and (site is None or site.held_limit_w == float("inf")):
         names += ["wfp3+conservative", "as-recorded", "slurm-multifactor:age=10:fairshare=100+easy"]
         names += ["lptpn+none", "cheapest-start+none"] * (site is not None)
     name = r.choice(names)

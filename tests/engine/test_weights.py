@@ -16,7 +16,7 @@ from plain import Job
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Grid, Site
 from greenbatch.engine.interface import Start, View
-from greenbatch.engine.power.metered import costs_of, relative_to_usual
+from greenbatch.engine.power.costs import costs_of, relative_to_usual
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate

@@ -2,7 +2,7 @@
 
 Every function here is about renewable power; what is left of it for the cluster follows in `site`. The current slot is
 measured and therefore known. The engine compiles `erring_w` and reads the same tables, so that a forecast is the same
-number in a compiled simulation and in a view, see `engine.power.uncertain`.
+number in a compiled simulation and in a view, see `engine.power.ahead`.
 
 The error of kind ``error`` is built from one random series y, a value per slot with mean 0, variance 1 and correlation
 ``c(h)`` between slots h hours apart. Seen from slot i, the forecast of slot t = i + h is::

@@ -15,9 +15,8 @@ import numpy as np
 from greenbatch.cluster import PoweredCluster
 from greenbatch.energy import Site
 from greenbatch.engine.compile import entry
-from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
+from greenbatch.engine.power import supply  # noqa: F401  (registers the supply of a site)
 from greenbatch.engine.power.balance import COLUMNS
-from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, command, flow, power_of
 from greenbatch.engine.records import Floats, Ledger, dtype_of, table_of
 from greenbatch.engine.stacked import fork
@@ -112,7 +111,6 @@ def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *
     if site is not None and not site.repeat and end_s > start_s and (start_s < site.origin_s or end_s > site.end_s):
         raise site.exhausted("the books need", start_s, end_s)
     power = power_of(site)
-    power = power.supply if isinstance(power, Limited) else power  # energies do not depend on what holds jobs
     run = _compiled_replay(numba.typeof(power))
     profile = tuple(np.ascontiguousarray(column) for column in _profile(outcome))
     given = (*profile, float(outcome.cluster.first_power_w), float(start_s), float(end_s))

@@ -20,13 +20,13 @@ from greenbatch.engine.checked_view import checked_view
 from greenbatch.engine.codes import BACKFILL, BAD_SCORE, BY_POLICY, BY_SCORE, CHARGES_FOREVER, NOBODY, SLOT, WAKE_UP
 from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.from_view import state_of
+from greenbatch.engine.import_limit import is_limited
 from greenbatch.engine.interface import CAUSES, Charge, Decision, Policy, Start, View, Wait
 from greenbatch.engine.machine.from_seen import MachineOfViews
 from greenbatch.engine.machine.idle_nodes import alike, compete_for_power, fit
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.protocol import machine_of
 from greenbatch.engine.memory import Memory, Ran, Waited, known_jobs, read_memory, workload_of, write_memory
-from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.protocol import commanded_w, is_commanded
 from greenbatch.engine.prepare import arrange_nodes, rule_settings
 from greenbatch.engine.program import (
@@ -221,7 +221,7 @@ class ViewDriver:
         plain, uniform = alike(machine.nodes, waiting)
         memory.is_plain &= plain
         machine.counts.is_plain, machine.counts.is_uniform = memory.is_plain, uniform
-        if self.rules.power_cap_w or isinstance(state.power, Limited):
+        if self.rules.power_cap_w or is_limited(state.power):
             compete_for_power(machine)
         arrange_nodes(state, self.cluster, self.program)
         machine.counts.draws = memory.draws

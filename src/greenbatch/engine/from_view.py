@@ -12,16 +12,15 @@ import numpy as np
 
 from greenbatch.energy.slots import interval_at
 from greenbatch.engine.batch import Layout, Seen
-from greenbatch.engine.interface import Costs, Storage, View
+from greenbatch.engine.interface import View
 from greenbatch.engine.machine.pool import Pool
 from greenbatch.engine.machine.protocol import Machine
 from greenbatch.engine.observed import observe_rows
-from greenbatch.engine.power.facility import Facility
-from greenbatch.engine.power.limited import Limited
-from greenbatch.engine.power.metered import NOTHING_STORED, Metered, metered_by, no_costs, with_seen
-from greenbatch.engine.power.supplied import Supplied
+from greenbatch.engine.power.costs import no_costs
+from greenbatch.engine.power.protocol import power_of
+from greenbatch.engine.power.supply import PowerSupply, supply_of_series
 from greenbatch.engine.prediction.protocol import Predictor, Shown, no_predictor
-from greenbatch.engine.records import Floats, MachineTotals, Prediction, Slots, record_of, table_of
+from greenbatch.engine.records import MachineTotals, Prediction, Slots, record_of, table_of
 from greenbatch.engine.state import State, allocate, log_rows
 
 
@@ -95,38 +94,26 @@ def _predictor(view: View) -> Predictor:
     return Shown(made)
 
 
-def power_of_view(view: View, *, stored: bool = False) -> Supplied | Metered | Limited:
+def power_of_view(view: View, *, stored: bool = False) -> PowerSupply:
     """A view's forecast as a repeating series, with what the view says of costs, the limit and, on request, storage.
 
     The current slot keeps its number on the clock, so that the forecast beyond the view's window repeats that window.
     """
     supply, count = view.supply, view.supply.renewable_w.shape[0]
     if count == 0:
-        return Supplied(record_of(Slots, step_s=1.0), np.zeros(1))
-    power_w = np.asarray(supply.renewable_w, dtype=np.float64)
+        return power_of(None)
     slots = record_of(
         Slots, step_s=supply.step_s, origin_s=supply.origin_s, count=count, repeats=1, forecast=count
     )  # fmt: skip
     first = int(interval_at(view.now_s, supply.origin_s, supply.step_s)) % count
     rows = (np.arange(count) - first) % count
-    power = _metered(slots, power_w[rows], supply.costs.at(rows), view.storage if stored else None)
-    if not supply.load_limit_w.shape[0]:
-        return power
-    limit_w = np.asarray(supply.load_limit_w, dtype=np.float64)[rows]
-    return Limited(slots, power, _series(slots, limit_w), np.array([limit_w.min()]))
-
-
-def _metered(slots: Slots, power_w: Floats, costs: Costs, storage: Storage | None) -> Supplied | Metered:
-    if not costs.import_price_per_kwh.shape[0]:
-        if storage is None:
-            return Supplied(slots, power_w)
-        costs = no_costs(slots.count)
-    made = metered_by(costs, _series(slots, power_w), NOTHING_STORED, slots.count)
-    return made if storage is None else with_seen(made, storage)
-
-
-def _series(slots: Slots, power_w: Floats) -> Facility:
-    return Facility(slots, power_w, power_w, np.ones(slots.count), np.zeros(1))
+    seen = view.storage if stored else None
+    costs = supply.costs.at(rows) if supply.costs.import_price_per_kwh.shape[0] else seen and no_costs(count)
+    limit_w = np.asarray(supply.load_limit_w, dtype=np.float64)
+    return supply_of_series(
+        slots, np.asarray(supply.renewable_w, dtype=np.float64)[rows], costs, seen,
+        limit_w[rows] if limit_w.shape[0] else None,
+    )  # fmt: skip
 
 
 def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> Seen:

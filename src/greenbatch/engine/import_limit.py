@@ -1,8 +1,8 @@
 """The limit of the grid connection: no job starts that would lift imports above it, now or as forecast while it runs.
 
 Running jobs are expected to end as requested, and the load of the cluster is compared with the largest one that a slot
-allows (`power.limited`). In the present slot that is the truth, later a forecast. Static power of nodes is counted as
-if they stayed in use.
+allows (`power.protocol.allowed_w`). In the present slot that is the truth, later a forecast. Static power of nodes is
+counted as if they stayed in use.
 
 A job that some slots cannot carry even alone, such as one that needs the sun and outlasts the day, waits for an instant
 from which the forecast carries it to its end, but not beyond its first reservation. From then on it starts as soon as
@@ -18,8 +18,7 @@ from greenbatch.engine.codes import FIRST_FIT
 from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.machine.protocol import rise_w
 from greenbatch.engine.outages import open_from_s
-from greenbatch.engine.power.limited import Limited
-from greenbatch.engine.power.protocol import Power, forecast_w
+from greenbatch.engine.power.protocol import Power, allowed_w, always_allowed_w
 from greenbatch.engine.power.slots import covering, next_edge_s, slot_at, slot_start_s
 from greenbatch.engine.state import State
 from greenbatch.engine.variants import variant
@@ -31,40 +30,21 @@ PERIODS = 3
 
 
 @variant(default=True)
-def is_within_limit(power: Power, s: State, job: int, outlives: bool) -> bool:
-    """Whether a job that fits can start now without lifting imports above the limit.
-
-    Args:
-        power: the supply.
-        s: the state.
-        job: row of the job.
-        outlives: see `machine.protocol.take`.
-    """
-    return True
+def is_limited(power: Power) -> bool:
+    """Whether jobs are held for the grid connection."""
+    return always_allowed_w(power) < np.inf
 
 
-@variant(default=True)
-def reserve_within_limit(power: Power, s: State, job: int) -> None:
-    """Move the reservation of a blocked job to when the forecast allows its power."""
-    return
-
-
-@variant(default=True)
-def leaves_power(power: Power, s: State, job: int, head: int) -> bool:
-    """Whether a job that starts now and outlives the reservation leaves the power of the blocked job."""
-    return True
-
-
-@variant(default=True)
+@compiled_small
 def next_limit_s(power: Power, now_s: float) -> float:
-    """When the limit of the load changes, infinite without one. [s]"""
-    return np.inf
+    """When the limit of the load changes, with the next slot; infinite without one. [s]"""
+    return next_edge_s(now_s, power.slots.origin_s, power.slots.step_s) if is_limited(power) else np.inf
 
 
 @variant(default=True)
 def periods_of_patience(power: Power) -> int:
     """For how many periods of its series a job may wait for power although nothing else happens."""
-    return 1
+    return PERIODS if is_limited(power) else 1
 
 
 @compiled_small
@@ -74,7 +54,7 @@ def _is_at_most(load_w: float, limit_w: float) -> bool:
 
 @compiled
 def _first_begin_s(
-    power: Limited, s: State, from_s: float, last_s: float, length_s: float, added_w: float, alone_w: float
+    power: Power, s: State, from_s: float, last_s: float, length_s: float, added_w: float, alone_w: float
 ) -> float:
     """Earliest instant from which the forecast allows some more power for a time, infinite if none. [s]
 
@@ -98,7 +78,7 @@ def _first_begin_s(
         slot, end_s = covering(slots, time_s)
         if k < stop and s.expected[k].end_s < end_s:
             end_s = s.expected[k].end_s
-        limit_w = forecast_w(power.allowed, c, slot, current)
+        limit_w = allowed_w(power, c, slot, current)
         if time_s > begin_s:
             limit_w = max(limit_w, alone_w)
         if not _is_at_most(load_w + added_w, limit_w):
@@ -111,15 +91,24 @@ def _first_begin_s(
 
 
 @compiled
-def _is_within(power: Limited, s: State, job: int, outlives: bool) -> bool:
-    """The present slot must carry all that runs; later slots what is expected to run then."""
+def _is_within(power: Power, s: State, job: int, outlives: bool) -> bool:
+    """Whether a job that fits can start now without lifting imports above the limit.
+
+    The present slot must carry all that runs; later slots what is expected to run then.
+
+    Args:
+        power: the supply.
+        s: the state.
+        job: row of the job.
+        outlives: see `machine.protocol.take`.
+    """
     now_s, of = s.clock.now_s, s.jobs[job]
     added_w = rise_w(s.machine, job, of.power_w, outlives)
     load_w = s.machine.totals.load_w + added_w
-    if load_w <= power.least_w[0]:
+    if load_w <= always_allowed_w(power):
         return True
     current = slot_at(power.slots, now_s)
-    if not _is_at_most(load_w, forecast_w(power.allowed, s.clock, current, current)):
+    if not _is_at_most(load_w, allowed_w(power, s.clock, current, current)):
         return False
     if _first_begin_s(power, s, now_s, now_s, of.requested_s, added_w, 0.0) == now_s:
         return True
@@ -130,15 +119,17 @@ def _is_within(power: Limited, s: State, job: int, outlives: bool) -> bool:
 
 
 @compiled
-def _reserve(power: Limited, s: State, job: int) -> None:
-    """The earliest instant that the forecast allows, from the one at which enough processors are free.
+def _reserve(power: Power, s: State, job: int) -> None:
+    """Move the reservation of a blocked job to when the forecast allows its power.
+
+    The earliest such instant from the one at which enough processors are free.
 
     Beyond the forecast there is none to be found: it is repeated. A job that has missed its first reservation gets one
     at which all that runs has ended, at the latest.
     """
     c, of = s.clock, s.jobs[job]
     added_w = rise_w(s.machine, job, of.power_w, False)
-    if s.machine.totals.load_w + added_w <= power.least_w[0]:
+    if s.machine.totals.load_w + added_w <= always_allowed_w(power):
         return
     alone_w, drained_s = s.machine.totals.base_power_w + added_w, c.shadow_s
     if c.running > 0:
@@ -159,14 +150,17 @@ def _reserve(power: Limited, s: State, job: int) -> None:
 
 
 @compiled
-def _leaves(power: Limited, s: State, job: int, head: int) -> bool:
-    """Both jobs together must be allowed from the reservation to the first of their ends."""
+def _leaves(power: Power, s: State, job: int, head: int) -> bool:
+    """Whether a job that starts now and outlives the reservation leaves the power of the blocked job.
+
+    Both jobs together must be allowed from the reservation to the first of their ends.
+    """
     c, of, first = s.clock, s.jobs[job], s.jobs[head]
     if first.promised_s < c.now_s or not _is_within(power, s, job, True):
         return False
     head_w = rise_w(s.machine, head, first.power_w, False)
     added_w = head_w + rise_w(s.machine, job, of.power_w, True)
-    if s.machine.totals.load_w + added_w <= power.least_w[0]:
+    if s.machine.totals.load_w + added_w <= always_allowed_w(power):
         return True
     begin_s = c.shadow_s
     seconds = min(first.requested_s, c.now_s + of.requested_s - begin_s)
@@ -174,31 +168,20 @@ def _leaves(power: Limited, s: State, job: int, head: int) -> bool:
     return bool(_first_begin_s(power, s, begin_s, begin_s, seconds, added_w, alone_w) == begin_s)
 
 
-@is_within_limit.register(Limited)
-def is_within_limit_of_grid(power: Limited, s: State, job: int, outlives: bool) -> bool:
-    """The present slot must carry all that runs; later slots what is expected to run then."""
-    return _is_within(power, s, job, outlives)
+@compiled_small
+def is_within_limit(power: Power, s: State, job: int, outlives: bool) -> bool:
+    """`_is_within`, at once without a limit."""
+    return not is_limited(power) or _is_within(power, s, job, outlives)
 
 
-@reserve_within_limit.register(Limited)
-def reserve_power_of_grid(power: Limited, s: State, job: int) -> None:
-    """The earliest instant that the forecast allows."""
-    _reserve(power, s, job)
+@compiled_small
+def reserve_within_limit(power: Power, s: State, job: int) -> None:
+    """`_reserve`, nothing without a limit."""
+    if is_limited(power):
+        _reserve(power, s, job)
 
 
-@leaves_power.register(Limited)
-def leaves_power_of_grid(power: Limited, s: State, job: int, head: int) -> bool:
-    """Both jobs together must be allowed from the reservation to the first of their ends."""
-    return _leaves(power, s, job, head)
-
-
-@next_limit_s.register(Limited)
-def next_slot_s(power: Limited, now_s: float) -> float:
-    """With the next slot."""
-    return next_edge_s(now_s, power.slots.origin_s, power.slots.step_s)
-
-
-@periods_of_patience.register(Limited)
-def waits_for_sun(power: Limited) -> int:
-    """Its reservation and its slot may each be a period away."""
-    return PERIODS
+@compiled_small
+def leaves_power(power: Power, s: State, job: int, head: int) -> bool:
+    """`_leaves`, at once without a limit."""
+    return not is_limited(power) or _leaves(power, s, job, head)

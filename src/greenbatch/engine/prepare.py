@@ -9,14 +9,13 @@ from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.dependencies import refuse_followers
-from greenbatch.engine.import_limit import ROUNDING
+from greenbatch.engine.import_limit import ROUNDING, is_limited
 from greenbatch.engine.machine.dvfs import level_of, levels_of, set_level
 from greenbatch.engine.machine.idle_nodes import compete_for_power
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import arrange, span
 from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.outages import downtimes_of
-from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.program import (
     BACKFILLS,
     Program,
@@ -74,8 +73,8 @@ def prepare(
         downtimes=downtimes,
         predictor=program.predictor or rules.predictor,
     )
-    is_limited = rules.power_cap_w > 0.0 or isinstance(state.power, Limited)
-    if is_limited and isinstance(state.machine, Nodes):
+    competes = rules.power_cap_w > 0.0 or is_limited(state.power)
+    if competes and isinstance(state.machine, Nodes):
         compete_for_power(state.machine)
     if rules.dvfs_level:
         set_level(state, cluster, rules.dvfs_level, field="rules.dvfs_level")

@@ -15,7 +15,7 @@ from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.decide import Ranking
 from greenbatch.engine.dependencies import follow_others
-from greenbatch.engine.import_limit import periods_of_patience
+from greenbatch.engine.import_limit import is_limited, periods_of_patience
 from greenbatch.engine.interface import Attributes, Policy, Predicted, Queue
 from greenbatch.engine.log import Readings
 from greenbatch.engine.machine.dvfs import levels_of
@@ -23,7 +23,6 @@ from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.outcome import Outcome, Switching, placements_of, stays_of, switching_of
-from greenbatch.engine.power.limited import Limited
 from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.prediction.protocol import SHORT_S, predicts
 from greenbatch.engine.rules import Rules
@@ -313,7 +312,7 @@ def check(
         InputError: a rule returned NaN, or there is no storage to command.
         GreenbatchError: the policy left jobs waiting, or never stopped to command storage.
     """
-    if state.clock.status == codes.STUCK and isinstance(state.power, Limited) and not state.clock.running:
+    if state.clock.status == codes.STUCK and is_limited(state.power) and not state.clock.running:
         refuse_draw(state, name, "site.grid.import_limit_w", "the limit")
     if state.clock.status == codes.STUCK:
         raise waits_forever(state, name, workload, cluster)

@@ -64,16 +64,6 @@ def shared(*fields: str) -> Callable[[type[Part]], type[Part]]:
     return mark
 
 
-def varying(*fields: str) -> Callable[[type[Part]], type[Part]]:
-    """Mark fields of a supply that are parts themselves, of different kinds (decorator)."""
-
-    def mark(part: type[Part]) -> type[Part]:
-        cast(Any, part).VARYING = fields
-        return part
-
-    return mark
-
-
 def per_job(*fields: str) -> Callable[[type[Part]], type[Part]]:
     """Mark fields of a part whose row k is job k of the state (decorator)."""
 

@@ -18,8 +18,9 @@ from greenbatch.engine.machine.dvfs import set_level
 from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine.seen import seen_capacity, seen_nodes
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.power.metered import costs_of, seen_storage
+from greenbatch.engine.power.costs import costs_of
 from greenbatch.engine.power.protocol import is_commanded
+from greenbatch.engine.power.supply import seen_storage
 from greenbatch.engine.prediction.protocol import predicts
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import (

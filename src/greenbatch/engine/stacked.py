@@ -119,23 +119,14 @@ class StateType:
 
 
 _TYPES: dict[tuple[Any, ...], StateType] = {}
-_POWER = State._fields.index("power")
 
 
 def type_of(state: State) -> StateType:
-    """The type of a state; it depends only on the kinds of its parts, and of those that a supply is made of."""
+    """The type of a state; it depends only on the kinds of its parts."""
     kinds: tuple[Any, ...] = tuple(map(type, state))
-    if hasattr(kinds[_POWER], "VARYING"):
-        kinds += _kinds_within(state.power)
     if kinds not in _TYPES:
         _TYPES[kinds] = StateType(numba.typeof(state))
     return _TYPES[kinds]
-
-
-def _kinds_within(part: Any) -> tuple[type, ...]:
-    """The kinds of parts that a supply is made of, and of those that they are made of."""
-    inner = [getattr(part, name) for name in getattr(part, "VARYING", ())]
-    return tuple(kind for each in inner for kind in (type(each), *_kinds_within(each)))
 
 
 def batch_type(states: StateType) -> Any:

@@ -28,7 +28,7 @@ from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     service,
 )
 from greenbatch.engine.machine.protocol import Machine, machine_of
-from greenbatch.engine.power import supplied  # noqa: F401  (registers the default supply)
+from greenbatch.engine.power import ranked, supply  # noqa: F401  (registers the supply of a site)
 from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import Power, is_commanded, power_of
 from greenbatch.engine.prediction import mixture, recent  # noqa: F401  (registers the predictors)

@@ -104,7 +104,7 @@ def bill(run: Measured, horizon: Horizon, months: Months) -> Bill:
     unknown = np.full(count, np.nan)
     if site is None or not run.has_power:
         return Bill(*[unknown] * 5)
-    from greenbatch.engine.power.metered import costs_of, rates_of
+    from greenbatch.engine.power.costs import costs_of, rates_of
 
     pieces = run.pieces(horizon.start_s, horizon.end_s)
     length_s = pieces.end_s - pieces.start_s

@@ -110,7 +110,7 @@ def shares_of(outcome: Outcome, pieces: Segments, demand_charge: float | None = 
     energy_j = divided(np.ones(length_s.size), **{STORAGE: 0.0})  # the account of energy has what is used
     cost = carbon_g = np.full(energy_j.size, np.nan)
     if site is not None and site.grid is not None and length_s.size:
-        from greenbatch.engine.power.metered import costs_of, rates_of
+        from greenbatch.engine.power.costs import costs_of, rates_of
 
         rates, own_w = rates_of(costs_of(site))[slot], own_taken_w(pieces)
         drawn_w = pieces.load_w + charge_w

@@ -64,7 +64,7 @@ def scales_of(scenario: Scenario) -> dict[str, float]:
 
 
 def _of_slots(site: Site | None) -> dict[str, float]:
-    from greenbatch.engine.power.metered import costs_of
+    from greenbatch.engine.power.costs import costs_of
 
     names = "highest_supply", "highest_grid_price", "highest_export_price", "highest_source_price", "highest_carbon"
     if site is None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.power.balance import NO_RATES, Rates
 from greenbatch.engine.records import Clock, Floats, Ledger, Slots
@@ -74,6 +76,18 @@ def forecast_w(power: Power, clock: Clock, slot: int, current: int) -> float:
     Sets the clock's status if the current slot is outside a series that does not repeat.
     """
     raise TypeError
+
+
+@variant(default=True)
+def allowed_w(power: Power, clock: Clock, slot: int, current: int) -> float:
+    """Largest load of the cluster that the grid connection is expected to carry in a slot, as `forecast_w`. [W]"""
+    return np.inf
+
+
+@variant(default=True)
+def always_allowed_w(power: Power) -> float:
+    """Load that no forecast of `allowed_w` forbids; infinite if jobs are not held for the grid connection. [W]"""
+    return np.inf
 
 
 @variant(default=True)

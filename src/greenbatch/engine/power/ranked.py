@@ -8,14 +8,14 @@ change, by renewable power, and then only surplus is taken.
 from __future__ import annotations
 
 from greenbatch.engine.compile import compiled
-from greenbatch.engine.power.metered import Metered
 from greenbatch.engine.power.protocol import Weights, forecast_w, ranked_w, weigh
 from greenbatch.engine.power.slots import slot_at
+from greenbatch.engine.power.supply import PowerSupply
 from greenbatch.engine.records import Clock
 
 
 @compiled
-def rank(power: Metered, clock: Clock, slot: int, weights: Weights, by_sun: bool) -> tuple[float, bool]:
+def rank(power: PowerSupply, clock: Clock, slot: int, weights: Weights, by_sun: bool) -> tuple[float, bool]:
     """Rank of the current slot in the forecast, and whether any slot differs from it.
 
     Args:
@@ -37,9 +37,9 @@ def rank(power: Metered, clock: Clock, slot: int, weights: Weights, by_sun: bool
     return (less + 0.5 * same) / max(ahead, 1), same < ahead
 
 
-@ranked_w.register(Metered)
-def metered_ranked_w(
-    power: Metered, clock: Clock, load_w: float, below: float, above: float, carbon: float
+@ranked_w.register(PowerSupply)
+def ranked_of_battery_w(
+    power: PowerSupply, clock: Clock, load_w: float, below: float, above: float, carbon: float
 ) -> float:  # fmt: skip
     """All that the battery can take or give; by renewable power, at most the surplus."""
     slot, battery, charge = slot_at(power.slots, clock.now_s), power.battery, power.charge

@@ -14,7 +14,7 @@ import numpy as np
 from greenbatch.energy import Site
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.accounts import books
-from greenbatch.engine.power.metered import costs_of, rates_of
+from greenbatch.engine.power.costs import costs_of, rates_of
 from greenbatch.engine.power.protocol import Weights as Joule
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
