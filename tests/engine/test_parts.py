@@ -150,7 +150,7 @@ def flow_at_a_tariff(
 
 # ---------------------------------------------------------------- and they work
 
-FOUND = (b"PowerSupply", b"NightPool", b"Tariffed", b"is_night")
+FOUND = (b"power.series", b"NightPool", b"Tariffed", b"is_night")
 SCHEDULERS = ["fcfs+easy", "f2+green", "fcfs+conservative", "cheapest-start"]
 
 
@@ -269,6 +269,6 @@ def test_machine_code_for_parts_elsewhere_is_never_kept() -> None:
     assert own.start_s.tolist() == outcome.start_s.tolist()
     files = list(cache_folder().rglob("*"))
     kept = {name: [file for file in files if file.is_file() and name in file.read_bytes()] for name in FOUND}
-    assert kept[b"PowerSupply"], "what is kept can be searched"
+    assert kept[b"power.series"], "what is kept can be searched"
     assert not any(kept[name] for name in FOUND[1:])
     assert not [file for file in files if Path(__file__).stem in file.name or "Night" in file.name]

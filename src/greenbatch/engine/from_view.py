@@ -17,8 +17,8 @@ from greenbatch.engine.machine.pool import Pool
 from greenbatch.engine.machine.protocol import Machine
 from greenbatch.engine.observed import observe_rows
 from greenbatch.engine.power.costs import no_costs
-from greenbatch.engine.power.protocol import power_of
-from greenbatch.engine.power.supply import PowerSupply, supply_of_series
+from greenbatch.engine.power.protocol import Power, power_of
+from greenbatch.engine.power.supply import supply_of_series
 from greenbatch.engine.prediction.protocol import Predictor, Shown, no_predictor
 from greenbatch.engine.records import MachineTotals, Prediction, Slots, record_of, table_of
 from greenbatch.engine.state import State, allocate, log_rows
@@ -94,7 +94,7 @@ def _predictor(view: View) -> Predictor:
     return Shown(made)
 
 
-def power_of_view(view: View, *, stored: bool = False) -> PowerSupply:
+def power_of_view(view: View, *, stored: bool = False) -> Power:
     """A view's forecast as a repeating series, with what the view says of costs, the limit and, on request, storage.
 
     The current slot keeps its number on the clock, so that the forecast beyond the view's window repeats that window.

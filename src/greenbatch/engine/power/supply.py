@@ -44,6 +44,7 @@ from greenbatch.engine.power.protocol import (
     served_w,
     weigh,
 )
+from greenbatch.engine.power.series import Series
 from greenbatch.engine.power.slots import covering, slots_ahead
 from greenbatch.engine.power.storage import Battery, Charge, use
 from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, shared
@@ -118,17 +119,20 @@ def stored_by(storage: Storage, horizon_slots: int) -> tuple[Battery, Charge, Di
 
 
 @power_of.register
-def power_of_site(site: Site) -> PowerSupply:
-    """The supply of a site."""
-    slots = record_of(
-        Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeats=site.repeat,
-        forecast=site.horizon_slots,
-    )  # fmt: skip
+def power_of_site(site: Site) -> Series | PowerSupply:
+    """The supply of a site: a bare series if it has nothing but sources that are forecast as they come."""
+    if site.grid or site.storage or site.has_overhead or site.forecast_model.kind != "perfect":
+        return supply_of_site(site)
+    return Series(_slots(site), _column(site.load_limit_w(0.0)))
+
+
+def supply_of_site(site: Site) -> PowerSupply:
+    """The supply of a site, whatever it has."""
     limit_w, storage = site.held_limit_w, site.storage or _NOTHING
     least_w = max(limit_w - site.base_load_w, 0.0) / np.max(site.pue)
     costs = site.grid is not None or site.storage is not None
     return PowerSupply(
-        slots=slots, supply_w=_column(site.load_limit_w(0.0)), renewable_w=_column(site.renewable_w),
+        slots=_slots(site), supply_w=_column(site.load_limit_w(0.0)), renewable_w=_column(site.renewable_w),
         pue=_column(np.broadcast_to(site.pue, site.slots)), base_load_w=np.array([float(site.base_load_w)]),
         allowed_w=_EMPTY if limit_w == np.inf else _column(site.load_limit_w(limit_w)),
         import_w=np.array([limit_w, least_w]), ahead=ahead_of(site),
@@ -137,29 +141,31 @@ def power_of_site(site: Site) -> PowerSupply:
     )  # fmt: skip
 
 
+def _slots(site: Site) -> Slots:
+    return record_of(
+        Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeats=site.repeat,
+        forecast=site.horizon_slots,
+    )  # fmt: skip
+
+
 def _column(values: Floats) -> Floats:
     return np.array(values, dtype=np.float64, order="C")
 
 
-@power_of.register
-def unsupplied(site: None) -> PowerSupply:
-    """The grid alone."""
-    return supply_of_series(record_of(Slots, step_s=1.0), np.zeros(1))
-
-
 def supply_of_series(
-    slots: Slots, power_w: Floats, costs: Costs | None = None, seen: SeenStorage | None = None,
-    limit_w: Floats | None = None,
-) -> PowerSupply:  # fmt: skip
-    """A supply without overhead that is forecast as it comes.
+    slots: Slots, power_w: Floats, costs: Costs | None, seen: SeenStorage | None, limit_w: Floats | None
+) -> Series | PowerSupply:  # fmt: skip
+    """A supply without overhead that is forecast as it comes: a bare series if there is nothing else.
 
     Args:
         slots: the grid of the series.
         power_w: power in each slot. [W]
-        costs: of energy; by default it costs nothing.
+        costs: of energy; None if it costs nothing.
         seen: the storage that a policy commands.
         limit_w: largest load in each slot. [W]
     """
+    if costs is None and seen is None and limit_w is None:
+        return Series(slots, power_w)
     battery, charge, dispatch = _NO_STORAGE if seen is None else _of_seen(seen)
     limits_w = (_EMPTY, _NO_LIMIT) if limit_w is None else (limit_w, np.array([0.0, limit_w.min()]))
     tariff = FREE if costs is None else tariff_of(costs)
@@ -265,8 +271,6 @@ def flow_of_supply(
 ) -> int:  # fmt: skip
     """Cut the interval at the slots, and where the battery is full or empty; renewable power is used first."""
     slots, battery, charge, at_s, before = power.slots, power.battery, power.charge, from_s, count
-    if slots.count == 0 and at_s < to_s:
-        return enter(ledger, at_s, to_s, load_w, 0.0, NO_STORAGE, NO_RATES, rows, count) - before
     while at_s < to_s:
         number, edge_s = covering(slots, at_s)
         if not slots.repeats and not 0 <= number < slots.count:
