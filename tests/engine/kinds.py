@@ -75,13 +75,13 @@ RUNS = (
     ("pool", "overhead", ("fcfs+easy", "f2+green:sigma=300")),
     ("pool", "noise", ("fcfs+easy", "f2+green:sigma=300")),
     ("pool", "persistence", ("f2+green:sigma=300",)),
-    ("pool", "storage", ("f2+easy", "f2+green:sigma=300", "cheapest-start:horizon=60:tick=7:hold=900:cost=1")),
-    ("pool", "arbitrage", ("f2+easy",)),
+    ("pool", "storage", ("fcfs+easy", "f2+green:sigma=300", "cheapest-start:horizon=60:tick=7:hold=900:cost=1")),
+    ("pool", "arbitrage", ("fcfs+easy",)),
     ("pool", "commanded storage", ("f2+easy+charge", "cheapest-start:horizon=60:tick=7:hold=900+charge:carbon=0.2")),
-    ("pool", "limit", ("fcfs+easy", "sjf+none")),
+    ("pool", "limit", ("fcfs+easy", "f2+green:sigma=300")),
     ("nodes", "none", ("fcfs+easy", "min-min", "eq1", "fcfs+conservative")),
     ("nodes", "sun", ("f2+green:sigma=300", "sjf+easy+worst-fit")),
-    ("nodes", "storage", ("f2+easy",)),
+    ("nodes", "storage", ("fcfs+easy",)),
     ("booting nodes", "none", ("fcfs+easy", "sjf+first-fit")),
 )  # fmt: skip
 """Machine, supply, schedulers."""
