@@ -60,8 +60,10 @@ def ahead_of(site: Site) -> Ahead:
         return TRUTH._replace(kind=np.array([REMEMBERED], np.int64), slots_a_day=a_day, expected_w=expected_w)
     random = plain.random_series(site.slots, step_s, model.correlation_h, model.seed)
     leads = plain.leads(model, step_s, site.slots, site.horizon_slots)
-    tables = {"random": np.array(random), "leads": np.array(leads), "powers": np.array(plain.POWERS)}
-    return TRUTH._replace(kind=np.array([ERRING], np.int64), **tables)
+    return TRUTH._replace(
+        kind=np.array([ERRING], np.int64), random=np.array(random), leads=np.array(leads),
+        powers=np.array(plain.POWERS),
+    )  # fmt: skip
 
 
 @compiled_small

@@ -131,13 +131,14 @@ def supply_of_site(site: Site) -> PowerSupply:
     limit_w, storage = site.held_limit_w, site.storage or _NOTHING
     least_w = max(limit_w - site.base_load_w, 0.0) / np.max(site.pue)
     costs = site.grid is not None or site.storage is not None
+    battery, charge, dispatch = stored_by(storage, site.horizon_slots)
     return PowerSupply(
         slots=_slots(site), supply_w=_column(site.load_limit_w(0.0)), renewable_w=_column(site.renewable_w),
         pue=_column(np.broadcast_to(site.pue, site.slots)), base_load_w=np.array([float(site.base_load_w)]),
         allowed_w=_EMPTY if limit_w == np.inf else _column(site.load_limit_w(limit_w)),
         import_w=np.array([limit_w, least_w]), ahead=ahead_of(site),
         tariff=tariff_of(costs_of(site), storage.carbon_price_per_kg) if costs else FREE,
-        **dict(zip(("battery", "charge", "dispatch"), stored_by(storage, site.horizon_slots), strict=True)),
+        battery=battery, charge=charge, dispatch=dispatch,
     )  # fmt: skip
 
 
