@@ -37,7 +37,11 @@ CLUSTERS = [
     ("c.toml", GROUP + GROUP, "c.toml: groups: group 'a' is listed twice"),
     ("c.toml", GROUP + 'type = "x"\n', "c.toml, line 6: groups.type: there is no node type 'x'"),
     ("c.toml", GROUP + "speed = nan\n", "c.toml, line 6: groups[0].speed: is nan (give a finite number)"),
-    ("c.toml", "\n[cluster]\nprocessors = 3\n", "c.toml, line 2: is a scenario, not a cluster (give it as --scenario"),
+    (
+        "c.toml",
+        "\n[cluster]\nprocessors = 3\n",
+        "c.toml, line 2: is a scenario, not a cluster (give the content of its",
+    ),
     ("c.toml", "groups = 3\n", "c.toml, line 1: groups: is 3 (give an array"),
     ("c.toml", "[[groups]\n", "c.toml, line 1: is not TOML"),
     ("c.txt", "hello\n", "c.txt, line 1: is not a known description of a cluster"),
@@ -158,7 +162,7 @@ DUMPS = [
     ({"cpu=2": "cpu=2,mem=900G"}, "needs 2 processors on 1 node, 966.368 GB per node, and like all others it fits on"),
     (
         {"|2|1|": "|9|1|"},
-        "no job is left (no job can be simulated: time stamps without a time zone taken as UTC: 1, first at line 2",
+        "no job is left (no job can be simulated: job larger than the machine (8 processors) dropped: 1",
     ),
     ({"AllocNodes": "NodeList", "|1|1G": "|node[001-|1G"}, "line 2: NodeList: 'node[001-' is malformed (write node"),
     ({"AllocNodes": "NodeList", "|1|1G": "|node[4-1]|1G"}, "line 2: NodeList: 'node[4-1]' is malformed (write node"),
