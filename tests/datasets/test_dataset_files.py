@@ -60,11 +60,11 @@ def test_no_scheduler_is_off_its_share_by_more_than_windows_of_the_others(
 
 
 def test_shares_are_those_asked_for_but_for_a_window() -> None:
-    made = planned(shares=[1, 3], decisions=4000)
+    made = planned(shares=[1, 3], decisions=1500)
     played = list(datasets.play(made))
     own = np.concatenate([np.repeat(each.scheduler, np.diff(each.offsets)) for each in played])
     longest = max(np.diff(each.offsets).max() for each in played)
-    assert 4000 <= len(own) < 4000 + longest * 2
+    assert 1500 <= len(own) < 1500 + longest * 2
     assert abs(np.mean(own) - 0.75) * len(own) <= longest
     assert np.concatenate([each.episode for each in played]).tolist() == list(range(sum(len(p.start) for p in played)))
 

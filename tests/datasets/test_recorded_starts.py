@@ -115,7 +115,7 @@ def test_presets_that_cannot_wait_decide_at_starts_alone(
         assert found.rewards.sum() == pytest.approx(found.values @ env.weights)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(
     name=st.sampled_from(["qos+none", "hvf+first-fit", "fcfs+easy", "packer", "random-action:seed=3"]),
     seed=st.integers(0, 10_000), level=st.sampled_from([1.0, 0.7]), ready=st.integers(1, 10),
@@ -131,6 +131,7 @@ def test_any_schedule_of_a_changing_machine_is_repeated(
     assert_played_back(env, 0, done[0])
 
 
+@pytest.mark.compiled  # long episodes
 def test_a_schedule_is_the_same_in_several_threads_and_over_several_buffers() -> None:
     scenario = gb.load_scenario("rare/10")
     one, two = (BatchEnv(scenario, "rare", environments=3, episode_s=1500.0, threads=n) for n in (1, 2))
