@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
-.PHONY: demo setup help test check docs bench fuzz kills mutants freeze clean
+.PHONY: demo setup help test suite check docs bench fuzz kills mutants freeze clean
 
 demo: $(READY)          ## compare schedulers on the embedded scenario: table, report
 	$(BIN)/greenbatch demo --out demo --force
@@ -16,7 +16,10 @@ setup: $(READY)         ## install everything in .venv: about 2 GB, some minutes
 help:                   ## show this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 15
 
-test: $(READY) check    ## check style and types, run the tests with coverage
+test: $(READY)          ## check style and types, run the tests with coverage
+	@$(MAKE) --no-print-directory -j 2 check suite
+
+suite:
 	sh tests/run.sh $(BIN)
 
 check: $(READY)         ## check style and types only
@@ -53,6 +56,7 @@ $(READY): pyproject.toml constraints.txt tests/peers.txt
 		{ echo "$(PYTHON) is older than Python 3.11: give another one, make PYTHON=python3.11"; exit 1; }
 	@echo "installing in $(VENV): about 2 GB, some minutes"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install -q -c constraints.txt -e '.[weather,learn,scale,docs,dev]'
-	$(BIN)/pip install -q --no-deps -r tests/peers.txt
+	$(BIN)/pip install -q --no-compile -c constraints.txt -e '.[weather,learn,scale,docs,dev]'
+	$(BIN)/pip install -q --no-compile --no-deps -r tests/peers.txt
+	$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null 2>&1 || true  # pip compiles on one processor only
 	touch $(READY)

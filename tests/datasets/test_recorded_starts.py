@@ -73,7 +73,7 @@ def assert_played_back(env: BatchEnv, start: int, done: Followed) -> None:
 
 @pytest.mark.parametrize("name", ["qos+none", "fcfs+first-fit", "packer"])
 def test_a_schedule_of_strict_rules_is_repeated_and_seen_as_an_agent_would(name: str) -> None:
-    env = BatchEnv(gb.load_scenario("rare/10"), "rare", environments=2, episode_s=300.0)
+    env = BatchEnv(gb.load_scenario("rare/10"), "rare", environments=2, episode_s=150.0)
     starts = [0, 150]
     schedules, done, starts_s = decisions(env, name, starts)
     assert_exact(schedules, done, starts_s)
