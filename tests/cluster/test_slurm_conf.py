@@ -89,7 +89,8 @@ def test_the_power_of_some_nodes_given_by_the_scenario(tmp_path):
     assert (a.processors, a.static_power_w, a.power_per_processor_w) == (32, 54.1, (243 - 54.1) / 32)
     (dark,) = cluster.notes
     assert dark.what == (
-        "power of nodes is unknown, 0 W taken: 1 of 2 groups (b); give type or static_power_w in [[cluster.groups]]"
+        "power of nodes is unknown, 0 W taken: 1 of 2 groups (b); give type or static_power_w in [[cluster.groups]] of "
+        "the scenario or site file"
     )
     assert dark.shares == ((2 / 66, "processors"),)
     assert changed_cluster(cluster, [{"name": "b", "static_power_w": 5.0}]).notes == ()

@@ -74,7 +74,6 @@ def following(jobs: Workload, follows: Follows) -> Workload:
     return jobs.with_columns(preceding_job=before, think_time_s=think_s)
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("backfill", ["none", "easy", "conservative"])
 @settings(max_examples=50, deadline=None)
 @given(data=st.data(), policy=st.sampled_from(sorted(SCORES)))
@@ -110,7 +109,6 @@ UNEVEN = st.integers(1, 40).map(lambda k: k + k / 64 + 1 / 128)
 """Think times after which no two things happen at one instant: else a known submission comes before an end."""
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("name", ["fcfs+easy", "wfp3+easy", "fcfs+green", "foresee", "sjf+first-fit"])
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
@@ -125,7 +123,6 @@ def test_known_submissions_give_the_same_schedule(name: str, data: st.DataObject
     assert open_loop.start_s.tolist() == outcome.start_s.tolist()
 
 
-@pytest.mark.plain
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_on_nodes(data: st.DataObject) -> None:
@@ -139,7 +136,6 @@ def test_on_nodes(data: st.DataObject) -> None:
     )
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("commitment", ["sticky", "reconsider"])
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
@@ -164,7 +160,6 @@ CHAIN = hand(
 )  # fmt: skip
 
 
-@pytest.mark.plain
 def test_by_hand() -> None:
     """Job 2 comes at 100 + 50, job 4 as recorded, at 200, because job 2 ends before; job 3 runs from 100 to 130."""
     outcome = simulate(CHAIN, POOL, None, OBEY, scheduler("fcfs+easy"))
@@ -179,7 +174,6 @@ def test_by_hand() -> None:
     assert ignored.start_s.tolist() == [0, 130, 100, 200]
 
 
-@pytest.mark.plain
 def test_only_earlier_jobs_of_the_window_are_followed() -> None:
     jobs = CHAIN.with_columns(preceding_job=np.array([1, 4, 9, 3]))  # itself, a later job, one that is not there
     assert preceding_rows(jobs).tolist() == [-1, -1, -1, 2]
@@ -188,7 +182,6 @@ def test_only_earlier_jobs_of_the_window_are_followed() -> None:
     assert cut.workload.submit_s.tolist() == [5, 1, 200]
 
 
-@pytest.mark.plain
 def test_scores_use_the_simulated_submission() -> None:
     """Both wait at 21: job 3 was submitted at 12, job 2 only at 20, though it was recorded before."""
     jobs = hand(
@@ -200,14 +193,12 @@ def test_scores_use_the_simulated_submission() -> None:
         assert outcome.start_s.tolist() == [0, 26, 21, 0], name
 
 
-@pytest.mark.plain
 def test_a_pool_with_gpus() -> None:
     jobs = CHAIN.with_columns(gpus=np.array([2, 2, 2, 2]))
     outcome = simulate(jobs, PoweredCluster.of_units(4, 2), None, OBEY, scheduler("fcfs+easy"))
     assert outcome.start_s.tolist() == [0, 150, 100, 200]
 
 
-@pytest.mark.plain
 def test_the_recorded_waits_after_simulated_submissions() -> None:
     jobs = CHAIN.with_columns(recorded_wait_s=np.array([10.0, 0, 120, 0]))
     outcome = simulate(jobs, POOL, None, OBEY, scheduler("as-recorded"))
@@ -215,7 +206,7 @@ def test_the_recorded_waits_after_simulated_submissions() -> None:
     assert outcome.start_s.tolist() == [10, 160, 121, 200]
 
 
-@pytest.mark.plain
+@pytest.mark.usefixtures("impatient")
 def test_a_policy_that_waits_forever_is_told_although_jobs_follow() -> None:
     class Never:
         def decide(self, view: View) -> Wait:
@@ -226,7 +217,6 @@ def test_a_policy_that_waits_forever_is_told_although_jobs_follow() -> None:
         run_policy(session, Never())
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize(
     ("cluster", "rules", "columns", "who"),
     [

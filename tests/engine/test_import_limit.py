@@ -370,6 +370,7 @@ def test_a_job_that_no_slot_can_carry_is_refused() -> None:
     assert run(ONE, POOL, sunny([0.0, 150.0], 200.0), "fcfs+easy").start_s.tolist() == [10]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_a_limit_below_what_the_nodes_of_a_job_add_is_told() -> None:
     """Idle, the node draws 50 W; the job would make it 110 W."""
     node = NodeGroup(name="n", count=1, processors=2, static_power_w=100.0, idle_fraction=0.5)

@@ -205,9 +205,11 @@ def play(session: Session, random: np.random.Generator, decisions: int = 10**9) 
         session.apply(random_decision(view, random))
 
 
-@pytest.mark.parametrize("rows", [states.LOG_ROWS, 30])
-@pytest.mark.parametrize("backfill", ["none", "easy", "green"])
-@pytest.mark.parametrize("commitment", ["sticky", "reconsider"])
+@pytest.mark.parametrize(
+    ("rows", "backfill", "commitment"),
+    [(states.LOG_ROWS, "none", "sticky"), (30, "easy", "reconsider"), (30, "green", "sticky"),
+     (states.LOG_ROWS, "green", "reconsider")],
+)  # fmt: skip
 def test_a_session_and_its_fork_go_on_independently(
     rows: int, backfill: str, commitment: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
