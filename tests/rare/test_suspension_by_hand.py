@@ -95,3 +95,19 @@ def test_forecast_errors_are_refused_where_nothing_would_come_of_them(tmp_path: 
     text = str(refused.value)
     assert "site.forecast: is persistence, and where capacity follows the power it is known as it comes" in text
     assert "leave site.forecast out" in text
+
+
+@pytest.mark.parametrize(
+    ("actions", "spans"),
+    [(1, [(0, 100), (100, 120)]), (2, [(0, 10), (10, 30), (30, 121)]), (3, [(0, 10), (10, 30), (30, 121)])],
+)
+def test_a_swap_is_two_actions_of_one_tick(
+    tmp_path: Path, actions: int, spans: list[tuple[float, float]]
+) -> None:  # fmt: skip
+    """With one, the suspended job would resume before the other starts, in every tick, and neither would end."""
+    jobs = f"{JOB}\n2 10 20 20 4 0 9 1"
+    pools = f'[rules.pools]\nsuspends = "swap"\nsuspend_s = 1\nactions_per_tick = {actions}\n'
+    run = outcome(tmp_path, jobs, f"[cluster]\nprocessors = 4\ngpus = 0\n{pools}", "fcfs+none")
+    assert run.stays is not None
+    found = zip(run.stays.span_start_s.tolist(), run.stays.span_end_s.tolist(), strict=True)
+    assert sorted(found) == spans

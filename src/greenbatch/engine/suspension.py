@@ -190,13 +190,17 @@ def suspend_chosen(machine: Powered, s: State) -> bool:
 
 @make_room.register(Powered)
 def swap(machine: Powered, s: State, position: int) -> bool:
-    """Suspend one job of less value, if the job at a queue position fits then (RARE, SUSPEND-SWAP)."""
+    """Suspend one job of less value, if the job at a queue position fits then (RARE, SUSPEND-SWAP).
+
+    Both are actions of one tick: at the next, the suspended job would resume before the other starts, and so forever.
+    """
     counts, c = machine.counts, s.clock
     number = whole(s.queue.job[position])
     if counts.suspends != 2 or fits(machine, number, whole(s.queue.processors[position]), c.now_s):
         return False
     c.wake_s = min(c.wake_s, next_edge_s(c.now_s, 0.0, counts.tick_s))  # jobs that start now can be suspended then
-    row = victim(s, c.now_s) if may_suspend(machine, s) else -1
+    acted = counts.actions if counts.acted_s == c.now_s else 0
+    row = victim(s, c.now_s) if may_suspend(machine, s) and acted + 2 <= counts.actions_limit else -1
     if row < 0:
         return False
     head, other = machine.stays[number], machine.stays[s.expected[row].job]
