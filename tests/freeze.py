@@ -84,6 +84,7 @@ def _shown(value: Any) -> str:
 
 TOOK = re.compile(
     r"\b\d[\d.,]* (?:decisions|jobs|steps|runs)(?:/s| per (?:s|second|minute))|\bin \d[\d.,]* (?:s|min|ms)\b"
+    r"|\b\d:\d\d:\d\d\b"
 )
 CHECKSUM = re.compile(r"\b[0-9a-f]{64}\b")
 """Among them is that of the source."""
