@@ -18,7 +18,7 @@ from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, s
 
 
 @shared("supply_w")
-class Series(NamedTuple):
+class SeriesSupply(NamedTuple):
     """A series of renewable power, forecast as it comes."""
 
     slots: Slots
@@ -27,26 +27,26 @@ class Series(NamedTuple):
 
 
 @power_of.register
-def unsupplied(site: None) -> Series:
+def unsupplied(site: None) -> SeriesSupply:
     """The grid alone."""
-    return Series(record_of(Slots, step_s=1.0), np.zeros(1))
+    return SeriesSupply(record_of(Slots, step_s=1.0), np.zeros(1))
 
 
-@forecast_w.register(Series)
-def forecast_of_series(power: Series, clock: Clock, slot: int, current: int) -> float:
+@forecast_w.register(SeriesSupply)
+def forecast_of_series(power: SeriesSupply, clock: Clock, slot: int, current: int) -> float:
     """The series itself."""
     return shown_w(power.slots, power.supply_w, clock, slot, current)
 
 
-@served_w.register(Series)
-def served_by_series_w(power: Series, slot: int, load_w: float) -> tuple[float, float]:
+@served_w.register(SeriesSupply)
+def served_by_series_w(power: SeriesSupply, slot: int, load_w: float) -> tuple[float, float]:
     """The cluster draws all that is drawn."""
     return load_w, power.supply_w[slot]
 
 
-@flow.register(Series)
+@flow.register(SeriesSupply)
 def flow_from_series(
-    power: Series, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
+    power: SeriesSupply, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
 ) -> int:  # fmt: skip
     """Cut the interval at the slots; renewable power is used first."""
     slots, at_s, before = power.slots, from_s, count

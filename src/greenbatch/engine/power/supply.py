@@ -44,7 +44,7 @@ from greenbatch.engine.power.protocol import (
     served_w,
     weigh,
 )
-from greenbatch.engine.power.series import Series
+from greenbatch.engine.power.series import SeriesSupply
 from greenbatch.engine.power.slots import covering, slots_ahead
 from greenbatch.engine.power.storage import Battery, Charge, use
 from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, shared
@@ -54,7 +54,7 @@ NEVER = -(2**62)
 
 
 @shared("rates", "weighed", "relative")
-class Tariff(NamedTuple):
+class CostTables(NamedTuple):
     """What energy costs and emits in each slot; without rows, nothing."""
 
     rates: Floats
@@ -84,25 +84,25 @@ class PowerSupply(NamedTuple):
     import_w: Floats
     """Limit of imports that jobs are held for, and the load that no forecast forbids in any slot, shape (2,). [W]"""
     ahead: Ahead
-    tariff: Tariff
+    tariff: CostTables
     battery: Battery
     charge: Charge
     dispatch: Dispatch
 
 
 _NOTHING, _EMPTY = Storage(capacity_kwh=0.0, charge_w=1.0, discharge_w=1.0), np.zeros(0)
-FREE = Tariff(np.zeros((0, 5)), np.zeros((0, 3)), np.zeros((0, 4)))
+FREE = CostTables(np.zeros((0, 5)), np.zeros((0, 3)), np.zeros((0, 4)))
 """Energy that costs and emits nothing."""
 
 
-def tariff_of(costs: Costs, carbon_price_per_kg: float = 0.0) -> Tariff:
+def tariff_of(costs: Costs, carbon_price_per_kg: float = 0.0) -> CostTables:
     """The tables of some costs.
 
     Args:
         costs: of each slot.
         carbon_price_per_kg: what emissions are worth to the dispatch of storage.
     """
-    return Tariff(rates_of(costs), weighed(costs, carbon_price_per_kg), relative_to_usual(costs))
+    return CostTables(rates_of(costs), weighed(costs, carbon_price_per_kg), relative_to_usual(costs))
 
 
 def stored_by(storage: Storage, horizon_slots: int) -> tuple[Battery, Charge, Dispatch]:
@@ -119,11 +119,11 @@ def stored_by(storage: Storage, horizon_slots: int) -> tuple[Battery, Charge, Di
 
 
 @power_of.register
-def power_of_site(site: Site) -> Series | PowerSupply:
+def power_of_site(site: Site) -> SeriesSupply | PowerSupply:
     """The supply of a site: a bare series if it has nothing but sources that are forecast as they come."""
     if site.grid or site.storage or site.has_overhead or site.forecast_model.kind != "perfect":
         return supply_of_site(site)
-    return Series(_slots(site), _column(site.load_limit_w(0.0)))
+    return SeriesSupply(_slots(site), _column(site.load_limit_w(0.0)))
 
 
 def supply_of_site(site: Site) -> PowerSupply:
@@ -155,7 +155,7 @@ def _column(values: Floats) -> Floats:
 
 def supply_of_series(
     slots: Slots, power_w: Floats, costs: Costs | None, seen: SeenStorage | None, limit_w: Floats | None
-) -> Series | PowerSupply:  # fmt: skip
+) -> SeriesSupply | PowerSupply:  # fmt: skip
     """A supply without overhead that is forecast as it comes: a bare series if there is nothing else.
 
     Args:
@@ -166,7 +166,7 @@ def supply_of_series(
         limit_w: largest load in each slot. [W]
     """
     if costs is None and seen is None and limit_w is None:
-        return Series(slots, power_w)
+        return SeriesSupply(slots, power_w)
     battery, charge, dispatch = _NO_STORAGE if seen is None else _of_seen(seen)
     limits_w = (_EMPTY, _NO_LIMIT) if limit_w is None else (limit_w, np.array([0.0, limit_w.min()]))
     tariff = FREE if costs is None else tariff_of(costs)
