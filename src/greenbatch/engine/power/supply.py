@@ -21,6 +21,7 @@ import numpy as np
 from greenbatch.energy import Site
 from greenbatch.energy.storage import DAY_S, Storage
 from greenbatch.energy.units import JOULES_PER_KWH
+from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.interface import Costs
 from greenbatch.engine.interface import Storage as SeenStorage
 from greenbatch.engine.power.ahead import PERFECT, TRUTH, Ahead, ahead_of, expected_w, shown_w
@@ -194,26 +195,29 @@ def seen_storage(power: Power) -> SeenStorage | None:
     return SeenStorage(stored_j=float(charge.stored_j), command_w=float(charge.command_w), **known)
 
 
+@compiled_small
+def _expected_w(
+    power: PowerSupply, clock: Clock, slot: int, current: int, power_w: Floats, import_w: float
+) -> float:  # fmt: skip
+    """What a series of the supply is expected to be: what the sources and a power from the grid leave. [W]"""
+    if power.ahead.kind[0] == PERFECT:
+        return shown_w(power.slots, power_w, clock, slot, current)
+    shown, renewable_w = expected_w(power.ahead, power.slots, power.renewable_w, clock, slot, current)
+    if shown < 0:
+        return float(power_w[current % power.slots.count])
+    return float(max(renewable_w - (power.base_load_w[0] - import_w), 0.0) / power.pue[shown])
+
+
 @forecast_w.register(PowerSupply)
 def forecast_of_supply(power: PowerSupply, clock: Clock, slot: int, current: int) -> float:
     """What the sources are expected to leave for the cluster. [W]"""
-    if power.ahead.kind[0] == PERFECT:
-        return shown_w(power.slots, power.supply_w, clock, slot, current)
-    shown, renewable_w = expected_w(power.ahead, power.slots, power.renewable_w, clock, slot, current)
-    if shown < 0:
-        return float(power.supply_w[current % power.slots.count])
-    return float(max(renewable_w - power.base_load_w[0], 0.0) / power.pue[shown])
+    return _expected_w(power, clock, slot, current, power.supply_w, 0.0)
 
 
 @allowed_w.register(PowerSupply)
 def allowed_by_grid_w(power: PowerSupply, clock: Clock, slot: int, current: int) -> float:
     """What the sources and the grid at its limit are expected to allow the cluster. [W]"""
-    if power.ahead.kind[0] == PERFECT:
-        return shown_w(power.slots, power.allowed_w, clock, slot, current)
-    shown, renewable_w = expected_w(power.ahead, power.slots, power.renewable_w, clock, slot, current)
-    if shown < 0:
-        return float(power.allowed_w[current % power.slots.count])
-    return float(max(renewable_w - (power.base_load_w[0] - power.import_w[0]), 0.0) / power.pue[shown])
+    return _expected_w(power, clock, slot, current, power.allowed_w, power.import_w[0])
 
 
 @always_allowed_w.register(PowerSupply)
