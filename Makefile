@@ -19,7 +19,7 @@ help:                   ## show this list
 test: $(READY)          ## check style and types, run the tests with coverage
 	@$(MAKE) --no-print-directory -j 2 check suite
 
-suite:
+suite: $(READY)         ## run the tests only
 	sh tests/run.sh $(BIN)
 
 check: $(READY)         ## check style and types only

@@ -13,10 +13,12 @@ fi
 folders="tests/cli tests/datasets tests/engine"  # as in conftest.py, so that nothing else is collected
 marked=$(grep -rl 'mark\.plain' tests --include='test_*.py' | grep -Ev '^tests/(cli|datasets|engine)/')
 tests() { env NUMBA_DISABLE_JIT="$plain" "$bin/python" -m pytest "${PYTEST_ARGS:--q}" -n 2 --dist loadfile --no-loadscope-reorder $cover "$@"; }
+failed=0
 plain=1
-tests -m plain $folders $marked
+tests -m plain $folders $marked || failed=1
 plain=0
-tests -m "compiled or not plain"
+tests -m "compiled or not plain" || failed=1
 if [ -n "$cover" ]; then
-    "$bin/coverage" report
+    "$bin/coverage" report || failed=1
 fi
+exit $failed
