@@ -39,6 +39,15 @@ def pytest_sessionstart() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> int:
+    """The engine gives up after so few decisions that change nothing; thousands take long as plain Python."""
+    patience = 300
+    for module in ("step", "program"):
+        monkeypatch.setattr(f"greenbatch.engine.{module}.PATIENCE", patience)
+    return patience
+
+
 def _finder(variable: str, default: str) -> Callable[[str], Path]:
     root = Path(os.environ.get(variable, default)).resolve()
 

@@ -226,11 +226,13 @@ def test_capacity_beside_the_default_scenario(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize("scheduler", ["qos+none", "random-action"])
-@pytest.mark.compiled  # ticks without end take minutes as plain Python
 @pytest.mark.parametrize(("rows", "from_s"), [("0,1,4\n", 0), ("0,4,4\n1,1,4\n2,4,0\n", 1)])
+@pytest.mark.usefixtures("impatient")
 def test_too_small_for_ever(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], scheduler: str, rows: str, from_s: int
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, scheduler: str, rows: str,
+    from_s: int,
 ) -> None:  # fmt: skip
+    monkeypatch.setattr("greenbatch.engine.step.A_YEAR_S", 1000.0)  # a year of ticks takes minutes as plain Python
     said = _said(tmp_path, capsys, capacity="time_s,processors,gpus\n" + rows, scheduler=scheduler)
     assert f"capacity.csv: cluster.capacity: is too small for job 1 from {from_s} s on: it needs 2 processors" in said
     assert f"(the one of {from_s} s has 1 and 4)" in said

@@ -115,7 +115,7 @@ def test_presets_that_cannot_wait_decide_at_starts_alone(
         assert found.rewards.sum() == pytest.approx(found.values @ env.weights)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(
     name=st.sampled_from(["qos+none", "hvf+first-fit", "fcfs+easy", "packer", "random-action:seed=3"]),
     seed=st.integers(0, 10_000), level=st.sampled_from([1.0, 0.7]), ready=st.integers(1, 10),
@@ -205,7 +205,7 @@ def test_agents_that_may_wait_do_so_at_every_decision_without_a_start() -> None:
     assert forbidden.held == 3  # at 2, at 2.5 after the start, and at 3 s
 
 
-@pytest.mark.parametrize(("scenario", "jobs"), [("logs/hpc2n", 800), ("logs/sdsc-blue", 800)])
+@pytest.mark.parametrize(("scenario", "jobs"), [("logs/hpc2n", 300), ("logs/sdsc-blue", 300)])
 def test_a_real_log_is_repeated_but_for_what_does_not_fit(scenario: str, jobs: int, greenbatch_data: Any) -> None:
     greenbatch_data("swf")
     made = gb.load_scenario(scenario)
@@ -213,7 +213,7 @@ def test_a_real_log_is_repeated_but_for_what_does_not_fit(scenario: str, jobs: i
     window = made.window(20_000, jobs)
     (done,) = follow(env, [20_000], [recorded(window)])
     recorded_s, start_s = window.submit_s + window.recorded_wait_s, env.starts_s[0]
-    assert np.ptp(window.submit_s) > 3 * 86_400
+    assert np.ptp(window.submit_s) > 86_400
     assert (start_s >= recorded_s).all()
     assert done.late == np.count_nonzero(start_s > recorded_s) < jobs / 10
     assert (done.left, done.held, len(done.actions)) == (0, 0, jobs)

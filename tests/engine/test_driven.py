@@ -88,7 +88,7 @@ def restarts() -> st.SearchStrategy[Callable[[int], bool]]:
 
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(data=st.data())
 def test_priority_rules(memory: Path, backfill: str, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -102,7 +102,7 @@ def test_priority_rules(memory: Path, backfill: str, data: st.DataObject) -> Non
 
 
 @pytest.mark.parametrize("name", PLANNERS)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(data=st.data())
 def test_planners(memory: Path, name: str, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -130,10 +130,10 @@ def test_a_slot_that_begins_between_two_floats(memory: Path) -> None:
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
 def test_every_policy_under_every_rule(memory: Path, backfill: str) -> None:
-    """A table: every policy, restarted now and then, under a third of the combinations of rules, others for others."""
+    """A table: every policy, restarted now and then, under a fifth of the combinations of rules, others for others."""
     policies = [each for each in POLICIES if not (each == "slurm-multifactor" and backfill == "conservative")]
     table = list(enumerate(itertools.product(policies, *RULES)))
-    for number, (policy, *options) in table[BACKFILLS.index(backfill) % 3 :: 3]:
+    for number, (policy, *options) in table[BACKFILLS.index(backfill) % 5 :: 5]:
         commitment, event_rule, overrun = options
         rules: Any = {"commitment": commitment, "event_rule": event_rule, "overrun": overrun}
         rules["ties"], rules["tick_s"] = ("arrival_first", "completion_first")[number % 2], 6.0 * (number % 3 == 0)
@@ -147,7 +147,7 @@ def test_a_cluster_without_a_site(memory: Path) -> None:
         same_starts(how, jobs, CLUSTER, None, Rules(), restart=lambda k: k % 5 == 0, memory=memory)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_a_policy_that_remembers_the_use_of_every_user(memory: Path, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -168,7 +168,7 @@ def test_a_policy_that_remembers_the_use_of_every_user(memory: Path, data: st.Da
     )
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(data=st.data())
 def test_shipped_models(memory: Path, data: st.DataObject) -> None:
     """Distinct submissions: between two arrivals of one instant, a simulation's planner already knows from its baseline

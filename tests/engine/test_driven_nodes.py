@@ -86,7 +86,7 @@ def known_from_the_first(jobs: Workload, cluster: NodeCluster) -> Workload:
 
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(data=st.data())
 def test_priority_rules_whatever_jobs_ask_for(memory: Path, backfill: str, data: st.DataObject) -> None:
     spanning = data.draw(st.booleans())
@@ -102,7 +102,7 @@ def test_priority_rules_whatever_jobs_ask_for(memory: Path, backfill: str, data:
 
 
 @pytest.mark.parametrize("name", ["cheapest-start:horizon=60:tick=7:short=6:hold=900+none+{}", "min-min"])
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=2, deadline=None)
 @given(data=st.data())
 def test_planners(memory: Path, name: str, data: st.DataObject) -> None:
     spanning = data.draw(st.booleans())
@@ -134,7 +134,7 @@ def test_models_that_plan(memory: Path, model: str, data: st.DataObject) -> None
 @pytest.mark.parametrize("model", ["ineps-plus@default", "ineps-plus-edp@default"])
 def test_models_that_rank_pairs(memory: Path, model: str) -> None:
     scenario = gb.load_scenario("ineps/adaptability-memory")
-    jobs, given = scenario.window(0, 20), {"restart": lambda k: k % 9 == 4, "memory": memory}
+    jobs, given = scenario.window(0, 12), {"restart": lambda k: k % 9 == 4, "memory": memory}
     same_schedule(scheduler(model), jobs, scenario.cluster, None, scenario.rules, **given)
 
 

@@ -81,7 +81,7 @@ def one_decision(run: Run) -> bool:
 
 
 @pytest.mark.parametrize("name", DECIDERS)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_energy_added_up_during_the_run_is_energy_by_replay(name: str, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
