@@ -14,17 +14,16 @@ pytestmark = pytest.mark.long
 
 SCRIPT = Path(__file__).with_name("kills.py")
 CASES = (
-    "simulate", "simulate --force", "simulate --force, no exchange", "record", "record --force", "compare",
-    "compare --force", "reproduce --force",
-    "train", "train --resume", "train --force", "train --force, no exchange", "search", "search --resume",
-    "search --force", "retrain", "reproduce --train", "export", "export --force",
+    "simulate --force, no exchange", "record --force", "compare", "compare --force", "reproduce --force",
+    "train --resume", "train --force", "search --resume", "retrain", "reproduce --train", "export --force",
 )  # fmt: skip
+"""One or two of each command; ``make kills`` tries all."""
 
 
 @pytest.fixture(scope="module")
 def found() -> dict[str, dict[str, Any]]:
     """Result of every case, in a process of its own, which forks before any thread has begun."""
-    done = subprocess.run([sys.executable, str(SCRIPT)], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, str(SCRIPT), *CASES], capture_output=True, text=True, check=False)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert lines, done.stderr
     return {line["case"]: line for line in lines}
@@ -34,7 +33,3 @@ def found() -> dict[str, dict[str, Any]]:
 def test_a_kill_leaves_the_old_or_the_new(found: dict[str, dict[str, Any]], case: str) -> None:
     assert found[case]["problems"] == []
     assert found[case]["kills"] >= 4
-
-
-def test_every_command_that_writes_is_killed(found: dict[str, dict[str, Any]]) -> None:
-    assert set(found) == set(CASES)

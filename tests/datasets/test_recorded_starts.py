@@ -131,10 +131,10 @@ def test_any_schedule_of_a_changing_machine_is_repeated(
     assert_played_back(env, 0, done[0])
 
 
-@pytest.mark.compiled  # long episodes
-def test_a_schedule_is_the_same_in_several_threads_and_over_several_buffers() -> None:
+def test_a_schedule_is_the_same_in_several_threads_and_over_several_buffers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("greenbatch.envs.replay.LOAD", 60)
     scenario = gb.load_scenario("rare/10")
-    one, two = (BatchEnv(scenario, "rare", environments=3, episode_s=1500.0, threads=n) for n in (1, 2))
+    one, two = (BatchEnv(scenario, "rare", environments=3, episode_s=120.0, threads=n) for n in (1, 2))
     starts = [0, 50, 100]
     for found, again in zip(decisions(one, "qos+none", starts)[1], decisions(two, "qos+none", starts)[1], strict=True):
         assert len(found.seen) > 1

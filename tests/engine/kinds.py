@@ -89,7 +89,7 @@ RUNS = (
 
 def jobs_of(seed: int, unit_s: float = 1.0) -> Workload:
     """Random jobs, with a second of `random_jobs` made longer."""
-    jobs = random_jobs(seed, 30)
+    jobs = random_jobs(seed, 20)
     return workload([Job(*(unit_s * time_s for time_s in each[:3]), *each[3:]) for each in jobs])
 
 

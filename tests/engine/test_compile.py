@@ -182,8 +182,7 @@ def test_only_a_few_engines_are_kept(copy: Copy) -> None:
     assert len(kept) == 5
 
 
-@pytest.mark.parametrize("suffix", ["nbi", "nbc"])
-@pytest.mark.parametrize("content", [b"", b"garbage"])
+@pytest.mark.parametrize(("suffix", "content"), [("nbi", b"garbage"), ("nbc", b"")])
 def test_a_damaged_cache_is_made_again(copy: Copy, suffix: str, content: bytes) -> None:
     assert copy.run(BOOKS)[0] == 120.0
     files = list(copy.cache.rglob(f"*.{suffix}"))

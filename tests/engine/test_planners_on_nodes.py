@@ -58,7 +58,7 @@ def in_units(jobs: Workload, unit_s: float) -> Workload:
 
 
 @pytest.mark.parametrize("name", PLANNERS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_nothing_above_what_is_there_and_every_job_starts(name: str, data: st.DataObject) -> None:
     """Whatever jobs ask for, with requests that are exceeded, and on nodes of several speeds."""
@@ -74,7 +74,7 @@ def test_nothing_above_what_is_there_and_every_job_starts(name: str, data: st.Da
 
 
 @pytest.mark.parametrize("name", PLANNERS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_nodes_that_draw_the_same_busy_or_not_are_a_pool_if_jobs_take_any(name: str, data: st.DataObject) -> None:
     cluster = data.draw(node_clusters())
@@ -153,7 +153,7 @@ def test_the_power_that_nodes_draw_decides(name: str) -> None:
     assert waits == {1e-9: False, 100.0: True}
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.data())
 def test_prices_suit_nodes_of_any_power(data: st.DataObject) -> None:
     """Nodes and a supply of four times the power: the same schedule, because prices refer to what nodes draw."""

@@ -95,7 +95,8 @@ def shown(view: View, env: BatchEnv) -> Any:
     return observe_view(view, env.layout, MachineOfViews(view.cluster)(view))
 
 
-@settings(max_examples=12, deadline=None)
+@pytest.mark.plain
+@settings(max_examples=5, deadline=None)
 @given(
     st.integers(0, 10_000), st.sampled_from(["none", "irmasim-v1", "repaired"]), st.booleans(),
     st.sampled_from(["always", "first-use"]),

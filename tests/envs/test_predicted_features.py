@@ -58,6 +58,7 @@ def tables(env: BatchEnv, starts: tuple[int, ...], seed: int = 0) -> list[list[n
     return story
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("predictor", ["requested", "last-two", "like-jobs", "learned"])
 def test_three_paths_show_the_same_predictions(predictor: str) -> None:
     question = scenario(predictor)

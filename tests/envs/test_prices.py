@@ -68,7 +68,8 @@ def shown(site: Site, now_s: float) -> Any:
 BATTERY = Storage(capacity_kwh=5.0, charge_w=2000.0, discharge_w=2000.0)
 
 
-@settings(max_examples=12, deadline=None)
+@pytest.mark.plain
+@settings(max_examples=4, deadline=None)
 @given(
     start=st.integers(0, 80), seed=st.integers(0, 99), horizon_h=st.sampled_from([1, 24, 36]), repeat=st.booleans(),
     storage=st.sampled_from([None, BATTERY]),

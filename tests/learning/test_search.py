@@ -546,9 +546,7 @@ def test_two_trainings_never_share_a_folder(small: Scenario, tmp_path: Path) -> 
     ("name", "scenario", "overrides"),
     [
         ("gas-marl-plus", "default", {"training.windows": 2, "training.jobs": 40}),
-        ("cost-aware-plus", "priced", {"training.windows": 2, "training.jobs": 40, "training.search.begin": ""}),
         ("rlscheduler-plus", "default", {"training.windows": 3, "training.jobs": 40}),
-        ("rare-plus", "rare/10", {"training.windows": 2}),
         ("ineps-plus", "ineps/adaptability-mixed", {"training.windows": 2, "training.jobs": 30}),
     ],
 )
@@ -556,13 +554,7 @@ def test_a_search_does_not_depend_on_where_candidates_are_evaluated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, scenario: str, overrides: dict[str, Any]
 ) -> None:
     """In this process, in two processes, and in two after an interruption: the same weights."""
-    prices = {
-        "site.grid.price": {"kind": "constant", "value": 0.3, "unit": "EUR/kWh"},
-        "site.grid.carbon": {"kind": "constant", "value": 400, "unit": "g/kWh"},
-    }  # fmt: skip
-    changed = prices if scenario == "priced" else {}
-    jobs = {"workload.generator.jobs": 300} if scenario in {"default", "priced"} else {}
-    world = load_scenario("default" if scenario == "priced" else scenario, overrides={**jobs, **changed})
+    world = load_scenario(scenario, overrides={"workload.generator.jobs": 300} if scenario == "default" else {})
     plan = make_plan(name, world, overrides={"training.search.population": 4, **overrides}, epochs=2, threads=1)
     found = []
 

@@ -219,7 +219,7 @@ def test_a_finished_training_stays_as_it_is(finished, tmp_path):
     assert {file: (run / file).read_bytes() for file in before} == before
 
 
-@pytest.mark.parametrize("name", ["rlscheduler", "ineps", "ineps-plus", "ineps-plus-edp"])
+@pytest.mark.parametrize("name", ["ineps", "ineps-plus-edp"])
 def test_kill_9_at_random_moments(name):
     words = [name, "--kills", "3", "--epochs", "5", "--seed", "1"]
     command = [sys.executable, str(ROOT / "tests" / "kill_resume.py"), *words]

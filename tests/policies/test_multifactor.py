@@ -50,6 +50,7 @@ def test_past_use_decays():
     assert starts("slurm-multifactor:fairshare=1000:half_life=10", jobs) == [0, 140, 150, 160]
 
 
+@pytest.mark.plain
 def test_the_boot_of_a_node_is_no_use():
     """User 1 has used 10 s when user 2 has used 15: neither the boot counts, nor does anything count twice."""
     node = NodeGroup(name="n", count=1, processors=2, static_power_w=0.0, boot_s=100.0, min_on_s=1000.0)

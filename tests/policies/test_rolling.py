@@ -45,7 +45,7 @@ def starts(name: str, jobs: Workload, site: Site) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("knowledge", ["sampled", "perfect"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(window=windows())
 def test_with_one_setting_it_is_the_planner(knowledge: str, window: tuple[Workload, Site]) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -88,7 +88,7 @@ def forked(jobs: Workload, site: Site, at: int) -> tuple[Outcome, View, Any, Any
     return session.outcome(), view, imagined(view, future, program, rules), decider
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(window=windows(), at=st.integers(0, 100))
 def test_the_true_future_comes_true(window: tuple[Workload, Site], at: int) -> None:
     jobs, site = window
@@ -102,7 +102,7 @@ def test_the_true_future_comes_true(window: tuple[Workload, Site], at: int) -> N
     assert begun == {int(number): wanted[int(number)] for number in ids}
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(window=windows(), at=st.integers(0, 100), ahead_h=st.floats(0.1, 72.0))
 def test_a_fork_is_priced_like_what_happens(window: tuple[Workload, Site], at: int, ahead_h: float) -> None:
     jobs, site = window
@@ -127,7 +127,7 @@ def test_a_fork_is_priced_like_what_happens(window: tuple[Workload, Site], at: i
 # ---------------------------------------------------------------- what it may know
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(window=windows(), part=st.floats(0.05, 0.95), seed=st.integers(0, 3))
 def test_what_comes_later_changes_no_earlier_start(window: tuple[Workload, Site], part: float, seed: int) -> None:
     (jobs, site), name = window, f"rolling:seed={seed}:error=0.3"
@@ -176,7 +176,7 @@ def views_of(jobs: Workload, site: Site) -> list[View]:
     return views
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(window=windows(), hours=st.floats(1.0, 60.0), error=st.sampled_from([0.0, 0.5]))
 def test_sampled_futures_go_on_from_the_view(window: tuple[Workload, Site], hours: float, error: float) -> None:
     jobs, site = window

@@ -14,7 +14,7 @@ YEAR_S = 365 * 86_400.0
 HOUR_S = 3600.0
 
 
-@pytest.fixture(params=TRACES)
+@pytest.fixture(scope="module", params=TRACES)
 def pair(request, greenbatch_data):
     greenbatch_data("price/sustaincluster_US-TEX-ERCO_2023_price_local_hourly.csv.gz")
     return load_scenario(f"cost-aware/{request.param}"), load_scenario(f"cost-aware/{request.param}-training")

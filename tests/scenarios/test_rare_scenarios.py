@@ -78,8 +78,9 @@ def test_constant_and_listed_capacity() -> None:
     assert levels.gpus.tolist() == [10, 5, 0]
 
 
+@pytest.mark.plain
 def test_capacity_that_follows_the_power_needs_no_grid() -> None:
-    scenario = load_scenario("rare/anl-like", overrides={"workload.to_pool.jobs": 300})
+    scenario = load_scenario("rare/anl-like", overrides={"workload.to_pool.jobs": 100})
     outcome = simulate(scenario.workload, scenario.cluster, scenario.site, scenario.rules, scheduler("fcfs+first-fit"))
     metrics = evaluate(outcome)
     assert metrics["brown_kwh"] == pytest.approx(0.0, abs=1e-6)
