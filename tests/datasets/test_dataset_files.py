@@ -70,7 +70,9 @@ def test_shares_are_those_asked_for_but_for_a_window() -> None:
 
 
 def test_the_same_seed_gives_the_same_decisions_in_any_number_of_threads() -> None:
-    one, two, other = (list(datasets.play(planned(seed=s, threads=n, decisions=400))) for s, n in ((1, 1), (1, 2), (2, 1)))
+    one, two, other = (
+        list(datasets.play(planned(seed=s, threads=n, decisions=400))) for s, n in ((1, 1), (1, 2), (2, 1))
+    )
     for ours, theirs in zip(one, two, strict=True):
         for name, found in ours._asdict().items():
             if name != "seen":
