@@ -58,5 +58,4 @@ $(READY): pyproject.toml constraints.txt tests/peers.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install -q --no-compile -c constraints.txt -e '.[weather,learn,scale,docs,dev]'
 	$(BIN)/pip install -q --no-compile --no-deps -r tests/peers.txt
-	$(BIN)/python -m compileall -q -j 0 $(VENV)/lib >/dev/null 2>&1 || true  # pip compiles on one processor only
 	touch $(READY)

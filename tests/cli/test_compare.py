@@ -99,13 +99,13 @@ def test_the_same_comparison_writes_the_same_bytes(small):
 
 
 def test_any_number_of_processes_writes_the_same_bytes(small):
-    for workers in ("1", "2", "3"):
+    for workers in ("1", "2"):
         assert compare("--windows", "4", "--workers", workers, out=f"with-{workers}") == 0
     for file in FILES[1:]:
-        one, *others = (
-            re.sub(rb"with-\d|--workers(&#34;|\W)+\d", b"", (small / f"with-{n}" / file).read_bytes()) for n in "123"
+        one, two = (
+            re.sub(rb"with-\d|--workers(&#34;|\W)+\d", b"", (small / f"with-{n}" / file).read_bytes()) for n in "12"
         )
-        assert one == others[0] == others[1], file
+        assert one == two, file
 
 
 def test_a_comparison_equals_single_simulations(small):
@@ -167,7 +167,7 @@ def test_an_interrupted_comparison_is_resumed(small, monkeypatch, capsys):
         assert without_command(small / "parts" / file) == without_command(small / "whole" / file), file
 
 
-@pytest.mark.parametrize(("module", "where"), [(report, "picture_sections"), (page, "render"), (page, "write_bytes")])
+@pytest.mark.parametrize(("module", "where"), [(report, "picture_sections"), (page, "write_bytes")])
 def test_ctrl_c_while_the_report_is_drawn_keeps_every_window(small, monkeypatch, capsys, module, where):
     assert compare(out="whole") == 0
     capsys.readouterr()

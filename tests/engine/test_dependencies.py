@@ -75,7 +75,7 @@ def following(jobs: Workload, follows: Follows) -> Workload:
 
 
 @pytest.mark.parametrize("backfill", ["none", "easy", "conservative"])
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data(), policy=st.sampled_from(sorted(SCORES)))
 def test_schedules_are_those_of_the_event_loop(backfill: str, policy: str, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -110,7 +110,7 @@ UNEVEN = st.integers(1, 40).map(lambda k: k + k / 64 + 1 / 128)
 
 
 @pytest.mark.parametrize("name", ["fcfs+easy", "wfp3+easy", "fcfs+green", "foresee", "sjf+first-fit"])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(data=st.data())
 def test_known_submissions_give_the_same_schedule(name: str, data: st.DataObject) -> None:
     """Once it is known when jobs are submitted, the same schedule follows without dependencies."""
@@ -123,7 +123,7 @@ def test_known_submissions_give_the_same_schedule(name: str, data: st.DataObject
     assert open_loop.start_s.tolist() == outcome.start_s.tolist()
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(data=st.data())
 def test_on_nodes(data: st.DataObject) -> None:
     cluster = data.draw(node_clusters(partitions=True))
@@ -137,7 +137,7 @@ def test_on_nodes(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("commitment", ["sticky", "reconsider"])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(data=st.data())
 def test_from_views(commitment: Any, data: st.DataObject) -> None:
     cluster, rules = data.draw(clusters()), replace(OBEY, commitment=commitment)
