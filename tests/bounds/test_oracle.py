@@ -21,7 +21,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError, SupplyExhausted
 from greenbatch.metrics import evaluate, measure
-from greenbatch.schedulers import entries, scheduler
+from greenbatch.schedulers import scheduler
 
 RULES = Rules()
 FOUR = cluster_of(4, 100.0)
@@ -197,12 +197,10 @@ def test_prices_beyond_their_range_are_told_apart_by_a_schedule() -> None:
 # ---------------------------------------------------------------- shipped schedulers
 
 NAMES = (
-    *(name for name, each in entries().items()
-      if each.built_in and not each.backfills and name not in ("as-recorded", "packer", "random-action")),
-    "ga-published+easy-schedgym", "slurm-multifactor+easy", "random+easy", "fcfs+none", "f2+easy-schedgym",
-    "fcfs+green", "f2+conservative", "gas-marl-plus@lublin-256:makespan_bound=1.25", "rolling:knowledge=perfect",
+    "fcfs+none", "f2+easy-schedgym", "fcfs+green", "f2+conservative", "lptpn", "cheapest-start", "foresee",
+    "ga-published+easy-schedgym", "gas-marl-plus@lublin-256:makespan_bound=1.25", "rolling:knowledge=perfect",
 )  # fmt: skip
-"""All that plan, except the one that repeats a record and those of ready jobs; and some rules."""
+"""Some of each kind: rules, reservations for all, planners, an order that is searched, one that knows the future."""
 
 
 @st.composite

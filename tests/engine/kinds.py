@@ -70,7 +70,7 @@ RULES = (
 RUNS = (
     ("pool", "sun", ("fcfs+easy", "f2+green:sigma=300", "wfp3+first-fit", "slurm-multifactor:age=10:fairshare=100+easy",
                      "sjf+conservative", "lptpn:sigma=300", "lptpn-published:sigma=300", "ga:evaluations=60+easy",
-                     "cheapest-start:horizon=60:tick=7:short=6:hold=900", "rolling",
+                     "cheapest-start:horizon=60:tick=7:short=6:hold=900", "rolling:futures=1:horizon=3600",
                      "green-threshold:tick=7:limit=60", "foresee:horizon=60:tick=7:slowdown=900:limit=40")),
     ("pool", "overhead", ("fcfs+easy", "f2+green:sigma=300")),
     ("pool", "noise", ("fcfs+easy", "f2+green:sigma=300")),

@@ -138,7 +138,7 @@ def train_until(epoch: int, plan: Plan, folder: Path) -> None:
         train(plan, folder, watch=watch)
 
 
-@pytest.mark.parametrize("epoch", range(5))
+@pytest.mark.parametrize("epoch", [0, 2, 4])
 def test_interrupted_and_resumed_it_ends_with_the_same_bytes(finished, tmp_path, epoch):
     _, run = finished
     here, plan = tmp_path / "run", full_plan(tmp_path)
@@ -198,7 +198,7 @@ def test_only_the_actors_rate_anneals(averaged, tmp_path):
     assert len({setup.numbers(epoch / 8).critic_rate for epoch in range(9)}) == 1
 
 
-@pytest.mark.parametrize("epoch", [4, 5, 6, 7])
+@pytest.mark.parametrize("epoch", [4, 6])
 def test_interrupted_while_weights_are_averaged_it_ends_with_the_same_bytes(averaged, tmp_path, epoch):
     run, _ = averaged
     here, plan = tmp_path / "run", averaged_plan(tmp_path)
