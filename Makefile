@@ -37,9 +37,10 @@ bench: $(READY)         ## measure the speed, as one JSON object
 fuzz: $(READY)          ## test damaged input files for ten minutes
 	$(BIN)/python tests/fuzz.py --minutes 10
 
-kills: $(READY)         ## kill commands at each file-system step; signals; attacks
+kills: $(READY)         ## kill commands at each file-system step; signals; losses; attacks
 	$(BIN)/python tests/kills.py --every
 	$(BIN)/python tests/signals.py --instants 40
+	$(BIN)/python tests/lost.py
 	$(BIN)/python tests/attack.py
 
 mutants: $(READY)       ## try a list of faults, each of which its tests must find

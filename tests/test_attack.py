@@ -10,9 +10,8 @@ import attack
 
 SCRIPT = Path(__file__).with_name("attack.py")
 CHOSEN = (
-    "record, no file above 2000 bytes", "train, no file above 60000 bytes", "compare, backend", "simulate, no home",
-    "compare, queue.py in the current folder", "--force --out run, model is a link", "retrain, a model names code",
-    "train, a preset names code", "estimate, a dataset names code", "whatif, jobs are names",
+    "train, no file above 60000 bytes", "simulate, no home", "compare, queue.py in the current folder",
+    "--force --out run, model is a link", "train, a preset names code", "whatif, jobs are names",
 )  # fmt: skip
 
 

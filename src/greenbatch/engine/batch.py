@@ -41,6 +41,7 @@ from greenbatch.engine.machine.protocol import (
 )
 from greenbatch.engine.pair_rows import fill_pair_choices, fill_pair_rows
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
+from greenbatch.engine.references import by_reference
 from greenbatch.engine.reward_totals import update_totals
 from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.state import State
@@ -263,15 +264,16 @@ def step(
         ended: output; whether each simulation ended, bool, shape (a,).
         counts: output; number of simulations observed, of their queue rows, and of their running jobs.
     """
-    written = 0
+    written, whole_batch = 0, by_reference(batch)
+    layout, seen = by_reference(layout), by_reference(seen)
     seen.queue_offsets[0] = seen.running_offsets[0] = 0
     for a in range(chosen.shape[0]):
         b = chosen[a]
-        s = one_of(batch, b)
+        s = by_reference(one_of(batch, b))
         if actions.shape[0] > 0:
             apply(s, chosen_action(s, layout, actions[a, 0], actions[a, 1]))
             s.clock.settled = 0
-        ended[a] = not next_choice(s, layout, seen, written, batch, b)
+        ended[a] = not next_choice(s, layout, seen, written, whole_batch, b)
         if not ended[a]:
             c = s.clock
             going[written] = b

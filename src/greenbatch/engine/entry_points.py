@@ -16,6 +16,7 @@ from greenbatch.engine.interface import Attributes, Predicted, Queue
 from greenbatch.engine.machine.protocol import can_take_on, want
 from greenbatch.engine.power.protocol import ranked_w
 from greenbatch.engine.records import Floats
+from greenbatch.engine.references import by_reference
 from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, advance, apply, is_due
@@ -34,46 +35,55 @@ RULE_TYPE = types.FunctionType(_COLUMN(QUEUE_TYPE))
 
 def _run(s: State, decider: Any) -> None:
     """The one loop: until all jobs have ended, or the status says why not."""
+    s, decider = by_reference(s), by_reference(decider)
     while advance(s):
         decide(decider, s)
 
 
 def _decide(s: State, decider: Any) -> None:
-    decide(decider, s)
+    s = by_reference(s)
+    decide(by_reference(decider), s)
 
 
 def _settle(s: State, decider: Any) -> float:
     """Make all decisions that are due at this instant; return when the next wake-up is. [s]"""
+    s, decider = by_reference(s), by_reference(decider)
     while is_due(s):
         decide(decider, s)
     return float(next_wake_s(s))
 
 
 def _advance(s: State) -> bool:
+    s = by_reference(s)
     return bool(advance(s))
 
 
 def _is_due(s: State) -> bool:
+    s = by_reference(s)
     return bool(is_due(s))
 
 
 def _wake_s(s: State) -> float:
+    s = by_reference(s)
     return float(next_wake_s(s))
 
 
 def _apply(s: State, kind: int, position: int, delay: int, amount: float) -> None:
+    s = by_reference(s)
     apply(s, Action(kind, position, delay, amount))
     s.clock.settled = 0
 
 
 def _rank_w(s: State) -> float:
     """The command to storage by rank, at the present load. [W]"""
+    s = by_reference(s)
     rules, load_w = s.rules, s.machine.totals.load_w
     return float(ranked_w(s.power, s.clock, load_w, rules.charge_below, rules.charge_above, rules.charge_carbon))
 
 
 def _want(s: State, position: int, node: int, most: int) -> bool:
     """Let the job at a queue position take a node first, if it starts now; False if it cannot be started there."""
+    s = by_reference(s)
     job = whole(s.queue.job[position])
     if not can_take_on(s.machine, job, node):
         return False

@@ -23,6 +23,7 @@ from greenbatch.engine.batch import (
 )
 from greenbatch.engine.compile import entry
 from greenbatch.engine.image import CHANNELS, bytes_of
+from greenbatch.engine.references import by_reference
 from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply
@@ -66,12 +67,14 @@ def carry_out(state: State, layout: Layout, row: int, delay: int) -> None:
 
 
 def _observe(s: State, layout: Layout, seen: Seen) -> None:
+    s, layout, seen = by_reference(s), by_reference(layout), by_reference(seen)
     seen.queue_offsets[1] = rows_of(s, layout)
     fill_choices(s, layout, seen, 0)
     observe_one(s, layout, seen, 0)
 
 
 def _act(s: State, layout: Layout, row: int, delay: int) -> None:
+    s, layout = by_reference(s), by_reference(layout)
     apply(s, chosen_action(s, layout, row, delay))
     s.clock.settled = 0
 

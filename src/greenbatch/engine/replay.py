@@ -32,6 +32,7 @@ from greenbatch.engine.compile import compiled, compiled_small, entry, whole
 from greenbatch.engine.features import job_in
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.records import Bools, Floats, Ints
+from greenbatch.engine.references import by_reference
 from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, wait_until
@@ -151,7 +152,8 @@ def replay(batch: Batch, layout: Layout, b: int, record: Record, seen: Seen, tak
             not ended.
     """
     written, going = 0, True
-    s = one_of(batch, b)
+    s = by_reference(one_of(batch, b))
+    batch, layout, record, seen = by_reference(batch), by_reference(layout), by_reference(record), by_reference(seen)
     seen.queue_offsets[0] = seen.running_offsets[0] = 0
     while going and written < taken.row.shape[0]:
         row = _next_recorded(s, layout, seen, written, batch, b, record)

@@ -19,6 +19,7 @@ from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import type_of_decider
 from greenbatch.engine.power.protocol import flow
 from greenbatch.engine.prediction.protocol import SHORT_S
+from greenbatch.engine.references import by_reference
 from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import advance
@@ -88,6 +89,7 @@ def attempt(s: State, decider: Any, aim: Objective) -> float:
     Returns:
         The price. [J]
     """
+    s, decider, aim = by_reference(s), by_reference(decider), by_reference(aim)
     c = s.clock
     from_s, first, load_w = c.now_s, whole(c.logged), s.machine.totals.load_w
     if c.first < c.last:

@@ -36,6 +36,7 @@ from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.queue import position_of
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Floats, Ints, Job
+from greenbatch.engine.references import by_reference
 from greenbatch.engine.reward_totals import update_totals
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
@@ -373,13 +374,13 @@ def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Floats, t
     """
     for a in range(chosen.shape[0]):
         b = chosen[a]
-        s = one_of(batch, b)
+        s = by_reference(one_of(batch, b))
         decider.last[:] = 0.0
         decider.last[HALF_HOUR] = -np.inf
-        own = Lookahead(
+        own = by_reference(Lookahead(
             decider.weights, progress[b], decider.memory, decider.last, decider.grid, decider.inputs, decider.prices,
             decider.unit, decider.fill, decider.joule,
-        )  # fmt: skip
+        ))  # fmt: skip
         while advance(s):
             decide(own, s)
         update_totals(s, batch.totals[b], batch.user_of[b], batch.users[b], terms, batch.values[b])
