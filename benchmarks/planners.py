@@ -30,7 +30,8 @@ from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.from_view import state_of
 from greenbatch.engine.interface import Start, View, Wait
 from greenbatch.engine.prepare import rule_settings
-from greenbatch.engine.program import Program, decider_of, queue_now, scores_of
+from greenbatch.engine.program import Program, decider_of
+from greenbatch.engine.scores import queue_now, scores_of
 from greenbatch.engine.session import Session
 from greenbatch.engine.stacked import fork
 from greenbatch.engine.state import set_rules

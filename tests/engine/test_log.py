@@ -21,12 +21,14 @@ from greenbatch.engine import simulate as engine
 from greenbatch.engine import state as states
 from greenbatch.engine.accounts import books
 from greenbatch.engine.entry_points import step, with_decider
+from greenbatch.engine.failures import check
 from greenbatch.engine.interface import Queue
 from greenbatch.engine.log import drain, new_readings
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.prepare import prepare
-from greenbatch.engine.program import Program, check, decider_of, outcome_of
+from greenbatch.engine.program import Program, decider_of
 from greenbatch.engine.records import Ledger
+from greenbatch.engine.result import outcome_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate

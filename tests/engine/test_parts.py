@@ -22,7 +22,7 @@ from greenbatch.energy import Site
 from greenbatch.engine.accounts import books
 from greenbatch.engine.compile import cache_folder, compiled_small
 from greenbatch.engine.interface import Start
-from greenbatch.engine.machine.protocol import fits, give, machine_of, next_change_s, take
+from greenbatch.engine.machine.resources import fits, give, machine_of, next_change_s, take
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, enter
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow, forecast_w, power_of

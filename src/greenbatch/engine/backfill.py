@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.engine.capacity.admission import on_action, starts_in_order
 from greenbatch.engine.codes import BACKFILL, EASY, EASY_IRMASIM, EASY_SCHEDGYM, FIRST_FIT, GREEN
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import start
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
 from greenbatch.engine.import_limit import leaves_power
-from greenbatch.engine.limits import can_start
+from greenbatch.engine.limits import can_be_next, can_start
+from greenbatch.engine.machine.competition import all_compete, competes
+from greenbatch.engine.machine.node_choice import node_beside, want
 from greenbatch.engine.machine.node_tables import ANY
-from greenbatch.engine.machine.protocol import (
-    act,
-    all_compete,
-    competes,
-    fits_beside,
-    is_held_back,
-    longest_boot_s,
-    node_beside,
-    rise_w,
-    starts_in_order,
-    want,
-)
+from greenbatch.engine.machine.resources import fits_beside, rise_w
+from greenbatch.engine.machine.work import longest_boot_s
 from greenbatch.engine.power.protocol import Weights, is_brown
 from greenbatch.engine.power_cap import is_within_cap, take_from_spare
 from greenbatch.engine.queue import position_of, rank_queue
@@ -162,7 +155,7 @@ def _start_beside(s: State, head: int) -> None:
 @compiled_small
 def _start_all_that_fit(s: State) -> None:
     """One pass over the queue in order of score, without a reservation."""
-    if starts_in_order(s.machine):
+    if starts_in_order(s.capacity):
         _start_in_order(s)
         return
     count = rank_queue(s.queue, s.clock, s.scratch.ranked)
@@ -181,12 +174,12 @@ def _start_in_order(s: State) -> None:
     while True:
         best = -1
         for i in range(c.first, c.last):
-            if (best < 0 or q.score[i] < q.score[best]) and not is_held_back(s.machine, whole(q.job[i])):
+            if (best < 0 or q.score[i] < q.score[best]) and can_be_next(s, whole(q.job[i])):
                 best = i if can_start(s, whole(q.job[i]), whole(q.processors[i])) else best
         if best < 0:
             return
         _start(s, best)
-        until_s = act(s.machine, c.now_s)
+        until_s = on_action(s.capacity, c.now_s)
         if until_s > 0.0:
             c.wake_s = min(c.wake_s, until_s)
             return

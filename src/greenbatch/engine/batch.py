@@ -14,6 +14,9 @@ import numba
 import numpy as np
 from numba import types as _types
 
+from greenbatch.engine.capacity.admission import choosable_jobs, choosable_position
+from greenbatch.engine.capacity.suspension import may_suspend
+from greenbatch.engine.capacity.value import count_to_the_end, remembers_starts
 from greenbatch.engine.codes import DELAY_RELEASES, LOG_FULL, NO_DELAY, OK, START_JOB, SUSPEND_JOB
 from greenbatch.engine.compile import compiled_small, entry, whole
 from greenbatch.engine.features import (
@@ -30,15 +33,8 @@ from greenbatch.engine.features import (
 )
 from greenbatch.engine.image import draw
 from greenbatch.engine.limits import can_be_chosen
+from greenbatch.engine.machine.node_choice import node_count, want
 from greenbatch.engine.machine.node_tables import ANY
-from greenbatch.engine.machine.protocol import (
-    choosable_jobs,
-    choosable_position,
-    count_to_the_end,
-    node_count,
-    remembers_starts,
-    want,
-)
 from greenbatch.engine.pair_rows import fill_pair_choices, fill_pair_rows
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
 from greenbatch.engine.references import by_reference
@@ -46,7 +42,6 @@ from greenbatch.engine.reward_totals import update_totals
 from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, advance, apply, start_now, wait_until
-from greenbatch.engine.whole_machine import may_suspend
 
 types: Any = _types
 
@@ -144,7 +139,7 @@ def fill_choices(s: State, layout: Layout, seen: Seen, a: int) -> bool:
         if layout.wait and can_start and c.now_s - s.jobs[job].submit_s > layout.longest_hold_s:
             overdue = True
     if layout.suspend:
-        seen.selectable[at + rows_of(s, layout) - layout.wait - 1] = may_suspend(s.machine, s)
+        seen.selectable[at + rows_of(s, layout) - layout.wait - 1] = may_suspend(s.capacity, s)
     if layout.wait:
         seen.selectable[at + rows_of(s, layout) - 1] = not overdue
     for d in range(layout.delays.shape[0]):
@@ -163,7 +158,7 @@ def _must_start(s: State, layout: Layout) -> bool:
 @compiled_small
 def visible_jobs(s: State, layout: Layout) -> int:
     """Number of waiting jobs that are observed."""
-    return whole(min(choosable_jobs(s.machine, s.clock), layout.queue_rows))
+    return whole(min(choosable_jobs(s.capacity, s.clock), layout.queue_rows))
 
 
 @compiled_small
@@ -221,7 +216,7 @@ def chosen_action(s: State, layout: Layout, row: int, delay: int) -> Action:
         want(s.machine, whole(row % nodes), ANY)
         return start_now(whole(s.clock.first + row // nodes))
     chosen = layout.delays[delay]
-    position = whole(choosable_position(s.machine, s.queue.job, s.clock, whole(row)))
+    position = whole(choosable_position(s.capacity, s.queue.job, s.clock, whole(row)))
     return Action(START_JOB, position, whole(chosen.kind), chosen.amount)
 
 
@@ -234,11 +229,11 @@ def next_choice(s: State, layout: Layout, seen: Seen, a: int, batch: Batch, b: i
     c, totals = s.clock, batch.totals[b]
     while True:
         going = advance_to_choice(s, layout, seen, a)
-        full = remembers_starts(s.machine) and c.status == LOG_FULL
+        full = remembers_starts(s.capacity) and c.status == LOG_FULL
         if not (going or full):
-            count_to_the_end(s.machine, s.ending, c)
+            count_to_the_end(s.capacity, s.ending, c)
         update_totals(s, totals, batch.user_of[b], batch.users[b], layout.terms, batch.values[b])
-        if remembers_starts(s.machine):
+        if remembers_starts(s.capacity):
             c.logged = totals.read = 0
         if not full:
             return going

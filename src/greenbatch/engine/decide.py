@@ -11,17 +11,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greenbatch.engine import suspension  # noqa: F401  (registers what suspends jobs)
+from greenbatch.engine.capacity.suspension import make_room
 from greenbatch.engine.codes import BAD_SCORE, BY_ARRIVAL, BY_RULE, NONE
 from greenbatch.engine.compile import compiled, compiled_allocating, compiled_small, whole
 from greenbatch.engine.interface import Attributes, Predicted, Queue
-from greenbatch.engine.machine.protocol import is_held_back
+from greenbatch.engine.limits import can_be_next
 from greenbatch.engine.prediction.protocol import predicted_of
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, rest, start_now
 from greenbatch.engine.variants import variant
-from greenbatch.engine.whole_machine import make_room
 
 Rule = Callable[[Queue], Floats]
 """A priority rule: one score per waiting job, the lowest goes first."""
@@ -49,7 +48,7 @@ class Ranking(NamedTuple):
 def start_the_first(decider: Ranking, s: State) -> None:
     """Start the job with the lowest score, of those that no blocked job holds back."""
     position = choose(s, decider.rule)
-    if s.rules.backfill == NONE and make_room(s.machine, s, position):
+    if s.rules.backfill == NONE and make_room(s.capacity, s, position):
         rest(s)
     else:
         apply(s, start_now(position))
@@ -112,10 +111,10 @@ def choose(s: State, rule: Rule) -> int:
             fill_predicted(s)
         fill_scores(s, rule)
     best = c.first
-    while is_held_back(s.machine, whole(s.queue.job[best])):
+    while not can_be_next(s, whole(s.queue.job[best])):
         best += 1
     if s.rules.ranking != BY_ARRIVAL:
         for i in range(best + 1, c.last):
-            if s.queue.score[i] < s.queue.score[best] and not is_held_back(s.machine, whole(s.queue.job[i])):
+            if s.queue.score[i] < s.queue.score[best] and can_be_next(s, whole(s.queue.job[i])):
                 best = i
     return int(best)

@@ -13,7 +13,7 @@ from greenbatch.engine.compile import PLAIN, entry, is_ours, machine_code, whole
 from greenbatch.engine.decide import Rule, decide
 from greenbatch.engine.events import next_wake_s
 from greenbatch.engine.interface import Attributes, Predicted, Queue
-from greenbatch.engine.machine.protocol import can_take_on, want
+from greenbatch.engine.machine.node_choice import can_take_on, want
 from greenbatch.engine.power.protocol import ranked_w
 from greenbatch.engine.records import Floats
 from greenbatch.engine.references import by_reference

@@ -10,6 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.engine.capacity.admission import admit, on_end, on_start, on_submit
+from greenbatch.engine.capacity.levels import is_beyond
+from greenbatch.engine.capacity.value import count_service
 from greenbatch.engine.codes import (
     ARRIVAL,
     COMPLETION,
@@ -25,21 +28,8 @@ from greenbatch.engine.codes import (
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.import_limit import next_limit_s
 from greenbatch.engine.log import note
-from greenbatch.engine.machine.protocol import (
-    admits,
-    begins_s,
-    foresee_ends,
-    give,
-    is_beyond,
-    joins,
-    leaves,
-    next_switch_s,
-    pass_time,
-    running_w,
-    switch,
-    take,
-    update_ends,
-)
+from greenbatch.engine.machine.resources import give, running_w, take
+from greenbatch.engine.machine.work import advance_work, begins_s, expect_ends, next_switch_s, switch, update_ends
 from greenbatch.engine.outages import next_opening_s
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow
 from greenbatch.engine.power.slots import next_edge_s
@@ -110,13 +100,13 @@ def start(s: State, position: int, kind: int, outlives: bool) -> int:
         s: the state.
         position: the job, which must fit.
         kind: START if the policy chose it, BACKFILL if it starts ahead of a blocked job.
-        outlives: it may end after the reservation of that job begins, see `machine.protocol.take`.
+        outlives: it may end after the reservation of that job begins, see `machine.resources.take`.
     """
     c = s.clock
     number = whole(s.queue.job[position])
     job = s.jobs[number]
     following = dequeue(s.queue, c, position)
-    leaves(s.machine, s.queue.job, c, number)
+    on_start(s.capacity, s.queue.job, c, number)
     if s.rules.accrue:
         accrue(s)
     rate = take(s.machine, number, whole(job.processors), job.power_w, c.now_s, outlives)
@@ -145,6 +135,7 @@ def complete(s: State) -> None:
         requested_s = s.jobs[number].requested_s
         learn(s.predictor, number, requested_s, c.now_s - (done.requested_end_s - requested_s))
     give(s.machine, number, whole(done.processors), s.jobs[number].power_w, c.now_s, c.running == 0)
+    on_end(s.capacity, number)
     note(s.log, c, END, number, s.machine.totals.load_w)
     update_ends(s.machine, s.ending, c)
     if s.feedback.shape[0] > 0:
@@ -203,6 +194,13 @@ def switch_until(s: State, until_s: float) -> None:
         update_ends(s.machine, s.ending, s.clock)
 
 
+@compiled_small
+def _pass_time(s: State, from_s: float, is_end: bool) -> None:
+    """Bring the running jobs, and what is added up of them, up to date after the clock has moved."""
+    advance_work(s.machine, s.ending, s.clock, from_s, is_end)
+    count_service(s.capacity, s.ending, s.clock)
+
+
 @compiled
 def next_slot(s: State, wake_s: float) -> bool:
     """Advance the clock to the next slot of the supply if nothing happens before, for a command to storage.
@@ -215,7 +213,7 @@ def next_slot(s: State, wake_s: float) -> bool:
     """
     c = s.clock
     slot_s, arrival_s = next_supply_change_s(s.power.slots, c.now_s), next_arrival_s(s.jobs, s.arrivals, c)
-    foresee_ends(s.machine, s.ending, c, arrival_s)
+    expect_ends(s.machine, s.ending, c, arrival_s)
     before_s = min(arrival_s, wake_s)
     if before_s <= slot_s or min(before_s, next_completion_s(s.ending, c)) == np.inf:
         return False
@@ -223,7 +221,7 @@ def next_slot(s: State, wake_s: float) -> bool:
     if next_completion_s(s.ending, c) <= slot_s:
         return False
     from_s, c.now_s = c.now_s, slot_s
-    pass_time(s.machine, s.ending, c, from_s, False)
+    _pass_time(s, from_s, False)
     if s.rules.accrue and not np.isnan(c.accrued_s):
         accrue(s)
     c.event, c.commanding, c.charges = SLOT, 1, 0
@@ -240,11 +238,11 @@ def next_event(s: State, wake_s: float) -> int:
     """
     c = s.clock
     arrival_s = next_arrival_s(s.jobs, s.arrivals, c)
-    foresee_ends(s.machine, s.ending, c, arrival_s)
+    expect_ends(s.machine, s.ending, c, arrival_s)
     completion_s = next_completion_s(s.ending, c)
     if arrival_s == np.inf and completion_s == np.inf and wake_s == np.inf:
         return NOTHING
-    if is_beyond(s.machine, min(arrival_s, completion_s, wake_s), completion_s):
+    if is_beyond(s.capacity, min(arrival_s, completion_s, wake_s), completion_s):
         return NOTHING
     switch_until(s, min(arrival_s, wake_s))
     completion_s = next_completion_s(s.ending, c)
@@ -253,22 +251,22 @@ def next_event(s: State, wake_s: float) -> int:
     from_s = c.now_s
     if arrival_s <= completion_s and arrival_s <= wake_s:
         c.now_s = max(c.now_s, arrival_s)
-        pass_time(s.machine, s.ending, c, from_s, arrival_s == completion_s)
+        _pass_time(s, from_s, arrival_s == completion_s)
         number = s.arrivals[c.arrived + c.undated]
-        if admits(s.machine, number):
+        if admit(s.capacity, number):
             enqueue(s.queue, c, s.jobs[number], number)
-            joins(s.machine, s.queue.job, c, number)
+            on_submit(s.capacity, s.queue.job, c, number)
         c.arrived += 1
         if predicts(s.predictor):
             predict(s, c.last - 1, False)
         return ARRIVAL
     if completion_s <= wake_s:
         c.now_s = max(c.now_s, completion_s)
-        pass_time(s.machine, s.ending, c, from_s, True)
+        _pass_time(s, from_s, True)
         complete(s)
         return COMPLETION
     c.now_s = max(c.now_s, wake_s)
-    pass_time(s.machine, s.ending, c, from_s, False)
+    _pass_time(s, from_s, False)
     if predicts(s.predictor):
         predict(s, c.first, True)
     return WAKE_UP

@@ -12,19 +12,13 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.energy.units import JOULES_PER_KWH
+from greenbatch.engine.capacity.admission import choosable_position, pool_figure
+from greenbatch.engine.capacity.levels import ahead_now, ahead_to, look_ahead_s, powered_ahead
+from greenbatch.engine.capacity.suspension import asked_s
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.feature import Feature
 from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.limits import can_be_chosen
-from greenbatch.engine.machine.protocol import (
-    ahead_now,
-    ahead_to,
-    asked_s,
-    choosable_position,
-    look_ahead_s,
-    pool_figure,
-    powered_ahead,
-)
 from greenbatch.engine.power.protocol import BROWN, forecast_w, rates_at
 from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s, slots_ahead
 from greenbatch.engine.prediction.protocol import predicted_of
@@ -205,7 +199,7 @@ def _worth_of_job(s: State, number: int, feature: int) -> float:
     if feature <= QOS:
         return float(s.attributes[number, _GPUS if feature == GPUS else _VALUE if feature == VALUE else _QOS])
     job = s.jobs[number]
-    due_s = job.submit_s + asked_s(s.machine, number, job.requested_s) / s.attributes[number, _QOS]
+    due_s = job.submit_s + asked_s(s.capacity, number, job.requested_s) / s.attributes[number, _QOS]
     if feature == DUE_TIME:
         return float(due_s)
     return float(due_s - s.clock.now_s - (job.requested_s if feature == SLACK else 0.0))
@@ -224,7 +218,7 @@ def _of_job(s: State, number: int, feature: int) -> float:
 @compiled_small
 def job_in(s: State, row: int) -> int:
     """The waiting job in a row of an observation."""
-    return whole(s.queue.job[whole(choosable_position(s.machine, s.queue.job, s.clock, row))])
+    return whole(s.queue.job[whole(choosable_position(s.capacity, s.queue.job, s.clock, row))])
 
 
 @compiled_small
@@ -361,13 +355,13 @@ def fill_supply(s: State, columns: Table[Column], rows: int, out: Singles) -> in
 @compiled_small
 def fill_ticks(s: State, columns: Table[Column], rows: int, out: Singles) -> None:
     """Encode ticks ahead to ``out``, float32, shape (rows, k): now, and the beginnings of the ticks that follow."""
-    c, ahead = s.clock, ahead_now(s.machine, s.clock)
-    tick_s, _ = look_ahead_s(s.machine)
+    c, ahead = s.clock, ahead_now(s.capacity, s.machine.totals, s.clock)
+    tick_s, _ = look_ahead_s(s.capacity)
     edge_s = next_edge_s(c.now_s, 0.0, tick_s)
     for i in range(rows):
         if i > 0:
-            ahead = ahead_to(s.machine, s.expected, c, ahead, edge_s + (i - 1) * tick_s)
-        processors, gpus = powered_ahead(s.machine, ahead)
+            ahead = ahead_to(s.capacity, s.expected, c, ahead, edge_s + (i - 1) * tick_s)
+        processors, gpus = powered_ahead(s.capacity, s.machine.totals, ahead)
         for k in range(columns.shape[0]):
             feature = columns[k].feature
             if feature == FREE_PROCESSORS:
@@ -425,5 +419,5 @@ def fill_state(s: State, columns: Table[Column], out: Singles) -> None:
         elif feature == RUNNING_LENGTH:
             raw = float(c.running)
         else:
-            raw = pool_figure(s.machine, c, feature - FIRST_OF_POOLS)
+            raw = pool_figure(s.capacity, s.machine.totals, c, feature - FIRST_OF_POOLS)
         out[k] = encode(columns[k], raw)

@@ -14,7 +14,7 @@ from greenbatch.energy.slots import interval_at
 from greenbatch.engine.batch import Layout, Seen
 from greenbatch.engine.interface import View
 from greenbatch.engine.machine.pool import Pool
-from greenbatch.engine.machine.protocol import Machine
+from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.observed import observe_rows
 from greenbatch.engine.power.costs import no_costs
 from greenbatch.engine.power.protocol import Power, power_of
@@ -75,7 +75,7 @@ def state_of(
 
 
 def _machine(view: View, machine: Machine | None) -> Machine:
-    made = Pool(record_of(MachineTotals)) if machine is None else machine
+    made = Pool(record_of(MachineTotals), np.zeros(0, np.int32)) if machine is None else machine
     nodes, totals, total = view.nodes, cast(Any, made.totals), np.add.reduce  # faster than methods on few numbers
     totals["processors"], totals["free"] = total(nodes.processors), total(nodes.free_processors)
     totals["load_w"], totals["base_power_w"] = view.load_w, total(nodes.idle_power_w)

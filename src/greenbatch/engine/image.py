@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.engine.capacity.levels import ahead_now, ahead_to, look_ahead_s, powered_ahead
 from greenbatch.engine.compile import compiled, compiled_small
-from greenbatch.engine.machine.protocol import ahead_now, ahead_to, look_ahead_s, powered_ahead
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.state import State
 
@@ -65,8 +65,8 @@ def draw(s: State, ticks: int, gpus: int, image: Bytes) -> None:
         gpus: all GPUs of the machine.
         image: output; uint8, shape (channels, ticks, bytes).
     """
-    c, ahead, processors = s.clock, ahead_now(s.machine, s.clock), s.machine.totals.processors
-    tick_s, _ = look_ahead_s(s.machine)
+    c, ahead, processors = s.clock, ahead_now(s.capacity, s.machine.totals, s.clock), s.machine.totals.processors
+    tick_s, _ = look_ahead_s(s.capacity)
     edge_s = next_edge_s(c.now_s, 0.0, tick_s)
     for channel in range(2):
         for t in range(ticks):
@@ -74,8 +74,8 @@ def draw(s: State, ticks: int, gpus: int, image: Bytes) -> None:
                 image[channel, t, k] = np.uint8(0)
     for t in range(ticks):
         if t > 0:
-            ahead = ahead_to(s.machine, s.expected, c, ahead, edge_s + (t - 1) * tick_s)
-        powered, powered_gpus = powered_ahead(s.machine, ahead)
+            ahead = ahead_to(s.capacity, s.expected, c, ahead, edge_s + (t - 1) * tick_s)
+        powered, powered_gpus = powered_ahead(s.capacity, s.machine.totals, ahead)
         _set_bits(image, 0, t, 0, min(ahead[2], processors))
         _set_bits(image, 0, t, processors, processors + min(ahead[3], gpus))
         _set_bits(image, 1, t, powered, processors)

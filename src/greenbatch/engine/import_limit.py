@@ -16,7 +16,7 @@ import numpy as np
 
 from greenbatch.engine.codes import FIRST_FIT
 from greenbatch.engine.compile import compiled, compiled_small
-from greenbatch.engine.machine.protocol import rise_w
+from greenbatch.engine.machine.resources import rise_w
 from greenbatch.engine.outages import open_from_s
 from greenbatch.engine.power.protocol import Power, allowed_w, always_allowed_w
 from greenbatch.engine.power.slots import covering, next_edge_s, slot_at, slot_start_s
@@ -100,7 +100,7 @@ def _is_within(power: Power, s: State, job: int, outlives: bool) -> bool:
         power: the supply.
         s: the state.
         job: row of the job.
-        outlives: see `machine.protocol.take`.
+        outlives: see `machine.resources.take`.
     """
     now_s, of = s.clock.now_s, s.jobs[job]
     added_w = rise_w(s.machine, job, of.power_w, outlives)

@@ -12,11 +12,12 @@ from typing import Any, NamedTuple
 import numba as _numba
 import numpy as np
 
+from greenbatch.engine.capacity.levels import most_moves
+from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.codes import BACKFILL, CHARGE, END, OK, PROMISE, RESUME, START, SUSPEND, SWITCH
 from greenbatch.engine.compile import compiled_small, entry
 from greenbatch.engine.machine.node_tables import Nodes
-from greenbatch.engine.machine.powered import Powered
-from greenbatch.engine.machine.protocol import most_switches
+from greenbatch.engine.machine.work import most_switches
 from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.records import Clock, Event, Floats, Ints, Table, table_of
 from greenbatch.engine.state import State
@@ -135,10 +136,12 @@ def drain(state: State, into: Readings) -> None:
     """Read and empty the log of a state."""
     read = into.columns
     rows = int(read.counts[0] + state.clock.logged)
-    if rows > read.profile_time_s.shape[0] and (is_commanded(state.power) or most_switches(state.machine) > 0):
+    if rows > read.profile_time_s.shape[0] and (
+        is_commanded(state.power) or most_moves(state.capacity, state.machine.totals) + most_switches(state.machine) > 0
+    ):
         for column in (read.profile_time_s, read.profile_load_w, read.profile_command_w):
             column.resize(2 * rows, refcheck=False)
-    if isinstance(state.machine, Powered):
+    if isinstance(state.capacity, Varying):
         moves: Any = state.log[: state.clock.logged]
         into.placed.append(moves[np.isin(moves["kind"], _MOVES)].copy())
     if isinstance(state.machine, Nodes) and state.machine.counts.on_demand:
@@ -156,7 +159,7 @@ def drained(state: State, into: Readings) -> State:
     """Read and empty a full log; a state with a larger log if this one is too small for the queue."""
     drain(state, into)
     state.clock.status = OK
-    switches = int(most_switches(state.machine))
+    switches = int(most_switches(state.machine) + most_moves(state.capacity, state.machine.totals))
     if is_full(state.log, state.clock, switches):
         jobs = int(state.clock.last - state.clock.first + state.clock.running)
         rows = 2 * switches + 2 * state.log.shape[0] + 8 * jobs

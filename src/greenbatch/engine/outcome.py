@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.energy import Site
+from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.codes import END, SUSPEND
-from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.rules import Rules
 from greenbatch.workload import Workload
 
@@ -185,8 +185,8 @@ def switching_of(nodes: Any, switched: Sequence[Any]) -> Switching:
     )  # fmt: skip
 
 
-def stays_of(machine: Powered, moves: Sequence[Any]) -> Stays:
-    """What became of the jobs, from the machine and the recorded starts, suspensions, resumptions and ends."""
+def stays_of(capacity: Varying, moves: Sequence[Any]) -> Stays:
+    """What became of the jobs, from the capacity and the recorded starts, suspensions, resumptions and ends."""
     rows = np.concatenate(moves)
     order = np.argsort(rows["job"], kind="stable")
     job, time_s, kind = (rows[name][order] for name in ("job", "time_s", "kind"))
@@ -195,9 +195,9 @@ def stays_of(machine: Powered, moves: Sequence[Any]) -> Stays:
     is_closed = (begins + 1 < len(job)) & (job[follows] == job[begins])
     end_s = np.where(is_closed, time_s[follows], np.nan)
     is_real = time_s[begins] != end_s
-    kept, tables = begins[is_real], cast(Any, machine.stays)
+    kept, tables = begins[is_real], cast(Any, capacity.jobs)
     return Stays(
-        forced=int(machine.counts.forced), state=tables["place"].copy(), suspensions=tables["suspensions"].copy(),
+        forced=int(capacity.counts.forced), state=tables["place"].copy(), suspensions=tables["suspensions"].copy(),
         span_job=job[kept],
         span_start_s=time_s[kept], span_end_s=end_s[is_real],
     )  # fmt: skip

@@ -1,6 +1,6 @@
 """Features of pairs of a waiting job and a node, for policies that choose which job starts on which node.
 
-A machine writes the raw values of all nodes for one job with `machine.protocol.fill_pairs`; `features.fill_queue`
+A machine writes the raw values of all nodes for one job with `machine.node_choice.fill_pairs`; `features.fill_queue`
 encodes them. Nothing here is known only to a simulator: ends of running jobs are those of their requested times.
 
 Sources: InEPS §3.3.1 and Table 1; the others are this project's.

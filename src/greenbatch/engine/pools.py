@@ -99,8 +99,8 @@ class Pools:
         return begin_s + self.episode_s if self.episode_s else self.end_s or math.inf
 
     def counts(self, begin_s: float) -> dict[str, float]:
-        """The fields of `machine.powered.PoolCounts` that the options set, for a run that begins at a time. [s]"""
-        from greenbatch.engine.machine.powered import NO_LIMIT
+        """The fields of `capacity.varying.CapacityCounts` that the options set, for a run that begins at a time. [s]"""
+        from greenbatch.engine.capacity.varying import NO_LIMIT
 
         lost_s = {"nothing": 0.0, "checkpoint": self.checkpoint_s, "all": math.inf}
         return {

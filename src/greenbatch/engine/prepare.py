@@ -8,28 +8,21 @@ from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, PoweredCluster
 from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
+from greenbatch.engine.capacity.suspension import next_failure_s
+from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.dependencies import refuse_followers
+from greenbatch.engine.failures import refuse_command
 from greenbatch.engine.import_limit import ROUNDING, is_limited
 from greenbatch.engine.machine.dvfs import level_of, levels_of, set_level
 from greenbatch.engine.machine.idle_nodes import compete_for_power
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import arrange, span
-from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.outages import downtimes_of
-from greenbatch.engine.program import (
-    BACKFILLS,
-    Program,
-    charges_by_rank,
-    queue_of,
-    refuse_command,
-    scores_of,
-    uses_attributes,
-    uses_predicted,
-)
+from greenbatch.engine.program import BACKFILLS, Program, charges_by_rank
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.scores import queue_of, scores_of, uses_attributes, uses_predicted
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.state import State, new_state
-from greenbatch.engine.suspension import next_failure_s
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -255,7 +248,7 @@ def arrange_pools(state: State, cluster: Cluster, rules: Rules, program: Program
     Raises:
         InputError: the machine has no pools, or the scheduler does not know them.
     """
-    if not isinstance(state.machine, Powered):
+    if not isinstance(state.capacity, Varying):
         if rules.pools is not None:
             fix = "describe a machine with capacity, or leave the pools out"
             raise InputError("are for a machine whose capacity follows the power", field="rules.pools", fix=fix)
@@ -263,8 +256,8 @@ def arrange_pools(state: State, cluster: Cluster, rules: Rules, program: Program
     _check_powered(cluster, rules, program)
     begin_s = float(state.clock.now_s)
     for name, value in ({} if rules.pools is None else rules.pools.counts(begin_s)).items():
-        setattr(state.machine.counts, name, value)
-    counts = state.machine.counts
+        setattr(state.capacity.counts, name, value)
+    counts = state.capacity.counts
     if counts.failure_rate > 0.0:
         counts.failure_s = next_failure_s(counts, begin_s, cluster.processors)
 

@@ -228,6 +228,11 @@ class MachineTotals:
     """Power now, base power included."""
     base_power_w: float
     """Power when nothing runs."""
+    gpus: int
+    """GPUs of a pool; those of nodes are kept there."""
+    free_gpus: int
+    spare_gpus: int
+    """GPUs that are left beside the blocked job, as `Clock.spare` processors are."""
 
 
 class Slots:

@@ -8,19 +8,13 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.energy.units import JOULES_PER_KWH
+from greenbatch.engine.capacity import value as service
+from greenbatch.engine.capacity.suspension import suspended_job, suspended_jobs
+from greenbatch.engine.capacity.value import late_of, service_figure, value_of
 from greenbatch.engine.codes import END
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
-from greenbatch.engine.machine import service
-from greenbatch.engine.machine.protocol import (
-    begins_s,
-    late_of,
-    run_times_vary,
-    service_figure,
-    suspended_job,
-    suspended_jobs,
-    value_of,
-)
+from greenbatch.engine.machine.work import begins_s, run_times_vary
 from greenbatch.engine.records import Floats, Ints, Job, RewardTotals, Table, UserTotals
 from greenbatch.engine.reward_terms import (
     ACCRUED_BOUNDED_SLOWDOWN,
@@ -94,10 +88,10 @@ def _count_jobs(s: State, totals: RewardTotals, user_of: Ints, users: Table[User
 @compiled_small
 def _count_value(s: State, totals: RewardTotals, job: int, end_s: float) -> None:
     """Count a job that has finished."""
-    value, timely = value_of(s.machine, job, end_s)
+    value, timely = value_of(s.capacity, job, end_s)
     totals.finished_value += value
     totals.timely_value += timely
-    late, rate = late_of(s.machine, job, end_s)
+    late, rate = late_of(s.capacity, job, end_s)
     totals.late_jobs += late > 0.0
     totals.late_ticks += late
     totals.late_value += late * rate
@@ -106,7 +100,7 @@ def _count_value(s: State, totals: RewardTotals, job: int, end_s: float) -> None
 @compiled_small
 def _late(s: State, job: int, term: int) -> float:
     """What a job that has not finished adds to a term about late jobs."""
-    late, rate = late_of(s.machine, job, service_figure(s.machine, service.UNTIL))
+    late, rate = late_of(s.capacity, job, service_figure(s.capacity, service.UNTIL))
     if term == LATE_JOBS:
         return 1.0 if late > 0.0 else 0.0
     return late if term == LATE_TICKS else late * rate
@@ -121,8 +115,8 @@ def _lateness(s: State, totals: RewardTotals, term: int) -> float:
         total += _late(s, whole(s.queue.job[i]), term)
     for i in range(c.expected_first, c.expected_first + c.running):
         total += _late(s, whole(s.expected[i].job), term)
-    for i in range(suspended_jobs(s.machine)):
-        total += _late(s, whole(suspended_job(s.machine, i)), term)
+    for i in range(suspended_jobs(s.capacity)):
+        total += _late(s, whole(suspended_job(s.capacity, i)), term)
     return float(total)
 
 
@@ -136,22 +130,22 @@ def _worth(s: State, totals: RewardTotals, term: int) -> float:  # noqa: PLR0911
     if LATE_VALUE <= term <= LATE_TICKS:
         return _lateness(s, totals, term)
     if term == RUNNING_VALUE:
-        return service_figure(s.machine, service.PROGRESS)
+        return service_figure(s.capacity, service.PROGRESS)
     if term == LATE_RUNNING_TICKS:
-        return service_figure(s.machine, service.LATE_RUNNING_TICKS)
+        return service_figure(s.capacity, service.LATE_RUNNING_TICKS)
     if term == WAITING_OR_LATE_TICKS:
         total = 0.0
         for figure in range(service.READY_TICKS, service.LATE_RUNNING_TICKS + 1):
-            total += service_figure(s.machine, figure)
+            total += service_figure(s.capacity, figure)
         return total
     if term == PROGRESS_VALUE:
-        return service_figure(s.machine, service.PROGRESS) + service_figure(s.machine, service.LATE_PROGRESS)
+        return service_figure(s.capacity, service.PROGRESS) + service_figure(s.capacity, service.LATE_PROGRESS)
     if term == SUSPENSIONS:
-        return service_figure(s.machine, service.SUSPENSIONS)
+        return service_figure(s.capacity, service.SUSPENSIONS)
     if term == ACCRUED_COST:
-        in_pools = service_figure(s.machine, service.READY_TICKS) + service_figure(s.machine, service.POOLED_TICKS)
-        return in_pools + _lateness(s, totals, LATE_TICKS) + service_figure(s.machine, service.SUSPENSIONS)
-    return service_figure(s.machine, service.READY_TICKS + term - READY_TICKS)
+        in_pools = service_figure(s.capacity, service.READY_TICKS) + service_figure(s.capacity, service.POOLED_TICKS)
+        return in_pools + _lateness(s, totals, LATE_TICKS) + service_figure(s.capacity, service.SUSPENSIONS)
+    return service_figure(s.capacity, service.READY_TICKS + term - READY_TICKS)
 
 
 @compiled

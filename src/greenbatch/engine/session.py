@@ -12,6 +12,7 @@ from greenbatch.energy import Site
 from greenbatch.engine.answers import action_of
 from greenbatch.engine.codes import BY_SCORE, LOG_FULL, NO_DELAY
 from greenbatch.engine.entry_points import step, with_decider
+from greenbatch.engine.failures import check, patience, refuse_command, waits_forever
 from greenbatch.engine.interface import CAUSES, Charge, Decision, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.machine.dvfs import set_level
@@ -23,18 +24,10 @@ from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.power.supply import seen_storage
 from greenbatch.engine.prediction.protocol import predicts
 from greenbatch.engine.prepare import prepare
-from greenbatch.engine.program import (
-    Program,
-    check,
-    outcome_of,
-    patience,
-    queue_now,
-    refuse_command,
-    scores_of,
-    waits_forever,
-    with_scores_of_now,
-)
+from greenbatch.engine.program import Program, with_scores_of_now
+from greenbatch.engine.result import outcome_of
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.scores import queue_now, scores_of
 from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.stacked import fork
 from greenbatch.engine.state import State
@@ -175,7 +168,7 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
         **seen_nodes(state.machine, running["job"]),
         supply=supply, load_w=float(totals.load_w), last_submission_s=float(c.arrived_s), submitted=int(c.arrived),
         cause=CAUSES.get(int(c.event), "decision"), storage=seen_storage(state.power),
-        capacity=seen_capacity(state.machine, c, waiting, job_id),
+        capacity=seen_capacity(state.capacity, totals, c, waiting, job_id),
     )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from greenbatch.cluster import Cluster, PoweredCluster
-from greenbatch.engine.machine.powered import FINISHED, REJECTED, Powered
+from greenbatch.engine.capacity.varying import FINISHED, REJECTED, Varying
 from greenbatch.engine.state import State
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
@@ -24,11 +24,11 @@ def refuse_shortage(state: State, workload: Workload, cluster: Cluster) -> None:
     Raises:
         InputError: there is such a job.
     """
-    if not isinstance(state.machine, Powered) or not isinstance(cluster, PoweredCluster):
+    if not isinstance(state.capacity, Varying) or not isinstance(cluster, PoweredCluster):
         return
-    levels, stays = cluster.capacity_levels, state.machine.stays
-    for job in np.flatnonzero(~np.isin(stays["place"], (FINISHED, REJECTED))):
-        processors, gpus = int(stays["processors"][job]), int(stays["gpus"][job])
+    levels, jobs = cluster.capacity_levels, state.capacity.jobs
+    for job in np.flatnonzero(~np.isin(jobs["place"], (FINISHED, REJECTED))):
+        processors, gpus = int(jobs["processors"][job]), int(jobs["gpus"][job])
         large = np.flatnonzero((levels.processors >= processors) & (levels.gpus >= gpus))
         row = int(large[-1]) + 1 if large.size else 0
         if row == len(levels.time_s):

@@ -57,9 +57,13 @@ def rebuilt(part: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def of_jobs(part: Any, rows: Any) -> Any:
-    """A part with the rows of some jobs in the tables that have one per job, shape (..., n); the rest as it is."""
+    """A part with the rows of some jobs, shape (..., n), in the tables that have one per job; the rest as it is."""
     tables = getattr(part, "PER_JOB", ())
-    return part._replace(**{name: getattr(part, name)[rows] for name in tables}) if tables else part
+
+    def of_rows(table: Any) -> Any:
+        return table[rows] if len(table) else table[np.zeros((*rows.shape[:-1], 0), np.int64)]
+
+    return part._replace(**{name: of_rows(getattr(part, name)) for name in tables}) if tables else part
 
 
 def of_windows(part: Any, rows: Any) -> Any:

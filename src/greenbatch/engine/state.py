@@ -12,6 +12,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.energy import Site
+from greenbatch.engine.capacity.varying import CapacityPart, capacity_of, fixed
 from greenbatch.engine.codes import NOBODY
 from greenbatch.engine.dependencies import feedback_of, follow_others, preceding_rows
 from greenbatch.engine.interface import Attributes, Predicted
@@ -21,13 +22,11 @@ from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     pairs,
     pool,
     power_states,
-    powered,
     preview,
     rates,
     reservation,
-    service,
 )
-from greenbatch.engine.machine.protocol import Machine, machine_of
+from greenbatch.engine.machine.resources import Machine, machine_of
 from greenbatch.engine.power import ranked, supply  # noqa: F401  (registers the supply of a site)
 from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import Power, is_commanded, power_of
@@ -111,6 +110,7 @@ class State(NamedTuple):
     expected: Table[Expected]
     """Running jobs by requested end, shape (n,)."""
     machine: Machine
+    capacity: CapacityPart
     power: Power
     predictor: Predictor
     rules: RuleSet
@@ -137,7 +137,7 @@ def attributes_of(workload: Workload) -> Floats:
 
 def allocate(
     jobs: int, segments: int, machine: Machine, power: Power, log_rows: int, downtimes: Table[Downtime] | None = None,
-    predictor: Predictor | None = None, feedback: Table[Feedback] | None = None,
+    predictor: Predictor | None = None, feedback: Table[Feedback] | None = None, capacity: CapacityPart | None = None,
 ) -> State:  # fmt: skip
     """A state with all arrays zero: the one place that says how large each is.
 
@@ -150,6 +150,7 @@ def allocate(
         downtimes: times in which no job may run; by default none.
         predictor: of run times; by default the requested ones.
         feedback: which job follows which; by default none does.
+        capacity: what is powered; by default all of the machine.
     """
     closed = table_of(Downtime, 0) if downtimes is None else downtimes
     return State(
@@ -162,6 +163,7 @@ def allocate(
         ending=table_of(Ending, jobs),
         expected=table_of(Expected, jobs),
         machine=machine,
+        capacity=fixed() if capacity is None else capacity,
         power=power,
         predictor=no_predictor() if predictor is None else predictor,
         rules=table_of(RuleSet, 1)[0],
@@ -201,16 +203,18 @@ def new_state(
     n, requested_s = len(workload), workload.requested_time_s
     slowest = min((each.speed for each in cluster.dvfs), default=1.0) if isinstance(cluster, NodeCluster) else 1.0
     longest_s = float(requested_s.max()) / slowest
+    machine = machine_of(cluster, workload)
     breaks = n + (0 if site is None else int((longest_s + ahead_s) / site.step_s)) + 4
     state = allocate(
         n,
         breaks,
-        machine_of(cluster, workload),
+        machine,
         power_of(site),
         min(LOG_ROWS, log_rows(n)),
         downtimes,
         predictor_of.table[predictor](workload),
         feedback_of(workload) if follow_others(workload, rules) else None,
+        capacity_of(cluster, workload, machine.totals),
     )
     jobs: Any = state.jobs
     jobs["submit_s"], jobs["requested_s"], jobs["processors"] = workload.submit_s, requested_s, workload.processors

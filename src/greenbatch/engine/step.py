@@ -11,6 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.engine.backfill import backfill, backfill_arrival
+from greenbatch.engine.capacity.admission import on_action
+from greenbatch.engine.capacity.levels import is_over, most_moves, next_level_s
+from greenbatch.engine.capacity.suspension import on_instant, suspend_by_choice, suspended_jobs
 from greenbatch.engine.codes import (
     ARRIVAL,
     BY_POLICY,
@@ -45,28 +48,18 @@ from greenbatch.engine.codes import (
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue, next_instant, next_slot, next_wake_s, start, switch_until
 from greenbatch.engine.import_limit import periods_of_patience
-from greenbatch.engine.limits import can_start
+from greenbatch.engine.limits import can_be_next, can_start
 from greenbatch.engine.log import is_full, note
-from greenbatch.engine.machine.protocol import (
-    act,
-    competes,
-    hold_back,
-    is_held_back,
-    is_over,
-    is_recorded,
-    let_go,
-    most_switches,
-    next_level_s,
-    suspended_jobs,
-    want_none,
-)
+from greenbatch.engine.machine.competition import block, clear_reservation, competes
+from greenbatch.engine.machine.node_choice import want_none
+from greenbatch.engine.machine.resources import is_recorded
+from greenbatch.engine.machine.work import most_switches
 from greenbatch.engine.power.protocol import command, commanded_w, is_commanded, ranked_w
 from greenbatch.engine.queue import position_of, sort_twins
 from greenbatch.engine.records import Clock, Expected, Table
 from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.state import State
 from greenbatch.engine.timeline import reserve
-from greenbatch.engine.whole_machine import follow, suspend_by_choice
 
 PATIENCE = 10_000
 """Largest number of wake-ups in a row that change nothing (or a full period of the power series, if that is more)."""
@@ -112,9 +105,11 @@ def advance(s: State) -> bool:
     """Carry out events until a decision is due; False once all jobs have ended, or if the status says why not."""
     c = s.clock
     while c.status == OK:
-        if is_full(s.log, c, most_switches(s.machine)) or not is_recorded(s.machine):
+        if is_full(s.log, c, most_switches(s.machine) + most_moves(s.capacity, s.machine.totals)) or not is_recorded(
+            s.machine
+        ):
             c.status = LOG_FULL
-        elif is_over(s.machine, c.now_s):
+        elif is_over(s.capacity, c.now_s):
             return False
         elif is_due(s):
             return bool(c.status == OK)
@@ -131,7 +126,7 @@ def has_finished(s: State) -> bool:
     """Whether no job waits, runs, is suspended, or will arrive."""
     c = s.clock
     no_more = c.first == c.last and c.arrived == s.arrivals.shape[0] and c.running == 0
-    return bool(no_more and suspended_jobs(s.machine) == 0)
+    return bool(no_more and suspended_jobs(s.capacity) == 0)
 
 
 @compiled_small
@@ -157,13 +152,13 @@ def is_due(s: State) -> bool:
 def happen(s: State) -> bool:
     """Carry out the next event; False if there is none."""
     c = s.clock
-    wake_s = next_wake_s(s) if c.first < c.last else next_level_s(s.machine, c.now_s)
+    wake_s = next_wake_s(s) if c.first < c.last else next_level_s(s.capacity, c.now_s)
     if s.rules.commands and next_slot(s, wake_s):
         return True
     c.event = next_instant(s, wake_s)
     if c.event == NOTHING:
         return False
-    follow(s.machine, s)
+    on_instant(s.capacity, s)
     if is_commanded(s.power):
         _show_storage(s)
     _count_idle(s)
@@ -178,14 +173,14 @@ def happen(s: State) -> bool:
                 backfill_arrival(s, whole(c.head))
         else:
             c.blocked, c.settled, c.wake_s = 0, 0, np.inf
-            let_go(s.machine, s.queue.job, c)
+            clear_reservation(s.machine, s.queue.job, c)
     return True
 
 
 @compiled
 def _are_all_held_back(s: State) -> bool:
     i = s.clock.first
-    while i < s.clock.last and is_held_back(s.machine, whole(s.queue.job[i])):
+    while i < s.clock.last and not can_be_next(s, whole(s.queue.job[i])):
         i += 1
     return bool(i == s.clock.last)
 
@@ -226,7 +221,7 @@ def apply(s: State, action: Action) -> None:
         c.blocked, c.settled, c.wake_s = 1, 0, action.amount
         return
     if action.kind == SUSPEND_JOB:
-        if not suspend_by_choice(s.machine, s):
+        if not suspend_by_choice(s.capacity, s):
             c.blocked, c.settled, c.wake_s = 1, 0, np.inf
         else:
             rest(s)
@@ -287,7 +282,7 @@ def _show_storage(s: State) -> None:
 @compiled_small
 def rest(s: State) -> None:
     """After an action: let no other follow before the next tick if there have been as many as are allowed in one."""
-    until_s = act(s.machine, s.clock.now_s)
+    until_s = on_action(s.capacity, s.clock.now_s)
     if until_s > 0.0:
         s.clock.blocked, s.clock.settled, s.clock.wake_s = 1, 0, until_s
 
@@ -357,7 +352,7 @@ def _block(s: State, job: int, score: float, until_s: float) -> None:
     if s.rules.backfill != NONE:
         backfill(s, job)
     c.head, c.head_score = job, score
-    c.blocked = is_greedy or hold_back(s.machine, job) or _are_all_held_back(s)
+    c.blocked = is_greedy or block(s.machine, job) or _are_all_held_back(s)
     c.wake_s = min(c.wake_s, until_s) if until_s > c.now_s else c.wake_s
     is_fixed = s.rules.ranking != BY_RULE and periods_of_patience(s.power) == 1  # not: a limit lets it start with time
     c.settled = is_fixed and s.rules.backfill != GREEN and not is_greedy and until_s <= c.now_s

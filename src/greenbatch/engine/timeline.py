@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.engine.capacity.levels import reserve_ahead
 from greenbatch.engine.codes import PROMISE
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.import_limit import reserve_within_limit
 from greenbatch.engine.log import note
-from greenbatch.engine.machine.protocol import reserve_for
 from greenbatch.engine.outages import open_from_s
 from greenbatch.engine.power_cap import reserve_power
 from greenbatch.engine.records import Capacity, Table
@@ -22,7 +22,7 @@ from greenbatch.engine.state import State
 def reserve(s: State, job: int) -> None:
     """Compute when a blocked job can start by requested ends, and promise it that time if it is the first."""
     c = s.clock
-    reserve_for(s.machine, s.expected, c, whole(job), whole(s.jobs[job].processors), c.now_s)
+    reserve_ahead(s.capacity, s, whole(job), c.now_s)
     first_s = c.shadow_s
     if s.rules.power_cap_w > 0.0:
         reserve_power(s, whole(job))
@@ -41,7 +41,7 @@ def _reserve_later(s: State, job: int) -> None:
     c, from_s = s.clock, -np.inf
     while c.shadow_s > from_s:  # again if less is powered then
         from_s = c.shadow_s
-        reserve_for(s.machine, s.expected, c, job, whole(s.jobs[job].processors), from_s)
+        reserve_ahead(s.capacity, s, job, from_s)
         if s.rules.power_cap_w > 0.0:
             reserve_power(s, job)
         if s.downtimes.shape[0] > 0:

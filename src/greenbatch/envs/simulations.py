@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from greenbatch.cluster import NodeCluster
+from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.dependencies import refuse_followers
+from greenbatch.engine.failures import check
 from greenbatch.engine.machine.node_tables import Nodes
-from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.prepare import prepare
-from greenbatch.engine.program import Program, check
+from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Ints, RewardTotals, UserTotals, table_of
 from greenbatch.engine.reward_terms import codes_of
 from greenbatch.engine.stacked import leaves, new_batch, of_jobs, of_windows, row, type_of
@@ -45,9 +46,9 @@ class Simulations:
         self.scenario, self.program, self.jobs, self.episode_s = scenario, program, jobs, episode_s
         trace: Any = prepare(scenario.workload, scenario.cluster, scenario.site, scenario.rules, program, observed=True)
         self.trace = trace
-        self._follows_power = isinstance(trace.machine, Powered)
+        self._follows_power = isinstance(trace.capacity, Varying)
         if self._follows_power:
-            trace.machine.service.counted = 1
+            trace.capacity.service.counted = 1
         modelled = isinstance(scenario.cluster, NodeCluster) and scenario.cluster.knows_power
         self.trace.rules.accrue = scenario.site is not None or modelled
         users, rows = np.unique(self.trace.jobs["user"], return_inverse=True)
@@ -64,7 +65,7 @@ class Simulations:
             None,
             of_windows(trace.predictor, first),
         )
-        one = allocate(jobs, segments, *parts)
+        one = allocate(jobs, segments, *parts, capacity=of_jobs(trace.capacity, first))
         self.state_type = type_of(one)
         self.batch: Any = new_batch(one, count, by_user, len(terms))
 
@@ -95,8 +96,11 @@ class Simulations:
         states.jobs["submit_s"][some] = submit_s
         states.arrivals[some] = np.argsort(submit_s, axis=1, kind="stable")
         batch.user_of[some] = self._user_rows[rows]
-        idle = trace._replace(machine=of_jobs(trace.machine, rows), predictor=of_windows(trace.predictor, rows))
-        for part in ("machine", "power", "predictor", "rules", "clock", "ledger"):
+        idle = trace._replace(
+            machine=of_jobs(trace.machine, rows), capacity=of_jobs(trace.capacity, rows),
+            predictor=of_windows(trace.predictor, rows),
+        )  # fmt: skip
+        for part in ("machine", "capacity", "power", "predictor", "rules", "clock", "ledger"):
             for (_, stacked), (_, one) in zip(leaves(getattr(states, part)), leaves(getattr(idle, part)), strict=True):
                 stacked[some] = one
         if self._follows_power:
@@ -117,12 +121,12 @@ class Simulations:
 
     def _load_pools(self, some: slice, times: Ints, rows: Ints) -> None:
         """Set what depends on when the jobs are submitted."""
-        machine, jobs = self.batch.states.machine, self.trace.jobs
+        capacity, jobs = self.batch.states.capacity, self.trace.jobs
         begin_s = jobs["submit_s"][times].min(axis=1)
-        machine.stays["due_s"][some] += jobs["submit_s"][times] - jobs["submit_s"][rows]
-        machine.service["until_s"][some] = begin_s
+        capacity.jobs["due_s"][some] += jobs["submit_s"][times] - jobs["submit_s"][rows]
+        capacity.service["until_s"][some] = begin_s
         if self.episode_s:
-            machine.counts["end_s"][some] = begin_s + self.episode_s
+            capacity.counts["end_s"][some] = begin_s + self.episode_s
 
     def check(self, ended: Ints) -> None:
         """Raise the errors of simulations that have ended.
@@ -139,7 +143,7 @@ class Simulations:
         """Start of every job, on nodes once they have booted, NaN if it has not been given any, shape (B, n). [s]"""
         states = self.batch.states
         if self._follows_power:
-            first: Floats = states.machine.stays["first_start_s"].copy()
+            first: Floats = states.capacity.jobs["first_start_s"].copy()
             return first
         valid = np.arange(states.log.shape[1]) < states.clock.logged[:, None]
         b, k = np.nonzero(valid & (states.log.kind <= BACKFILL))

@@ -19,7 +19,6 @@ from greenbatch.engine.image import unpacked
 from greenbatch.engine.interface import Decision, Start, View, Wait
 from greenbatch.engine.machine.from_seen import MachineOfViews
 from greenbatch.engine.machine.node_tables import Nodes
-from greenbatch.engine.machine.powered import Powered
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import A_YEAR_S, SEED, Parameter
 from greenbatch.errors import InputError
@@ -198,7 +197,7 @@ class NetworkPolicy:
         image, machine = self.model.preset.observation.image, state.machine
         units = {
             "processors": (image.units - image.gpus, int(machine.totals.processors)),
-            "GPUs": (image.gpus, int(machine.counts.all_gpus) if isinstance(machine, Powered) else 0),
+            "GPUs": (image.gpus, int(machine.totals.gpus)),
         }
         for name, (seen, there) in units.items() if image.ticks else ():
             if seen != there:

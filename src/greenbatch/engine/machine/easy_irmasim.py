@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.machine.competition import clear_reservation
+from greenbatch.engine.machine.node_choice import node_beside
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.nodes import hosts
 from greenbatch.engine.machine.placement import LOW_ENERGY, key
-from greenbatch.engine.machine.protocol import let_go, node_beside
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Clock, Expected, Int32s, Table
 
 
-@let_go.register(Nodes)
+@clear_reservation.register(Nodes)
 def let_all_go(machine: Nodes, waiting: Int32s, clock: Clock) -> None:
     """Every component may be considered again; IRMaSim also sorts its list of nodes."""
     machine.counts.held_back = 0

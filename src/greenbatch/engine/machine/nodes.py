@@ -10,27 +10,14 @@ import numpy as np
 
 from greenbatch.cluster import NodeCluster
 from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.machine.competition import all_compete, all_partitions_in, block, competes, is_held_back
 from greenbatch.engine.machine.idle_nodes import nodes_of
+from greenbatch.engine.machine.node_choice import want, want_none
 from greenbatch.engine.machine.node_tables import ANY, V1, Demand, Node, Nodes
 from greenbatch.engine.machine.placement import RANDOM, key
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
-from greenbatch.engine.machine.protocol import (
-    all_compete,
-    all_partitions_in,
-    competes,
-    fits,
-    fits_beside,
-    give,
-    hold_back,
-    is_held_back,
-    is_recorded,
-    machine_of,
-    next_change_s,
-    run_times_vary,
-    take,
-    want,
-    want_none,
-)
+from greenbatch.engine.machine.resources import fits, fits_beside, give, is_recorded, machine_of, next_change_s, take
+from greenbatch.engine.machine.work import run_times_vary
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.workload import Workload
 
@@ -395,7 +382,7 @@ def are_of_one_component(machine: Nodes) -> bool:
     return machine.counts.components & (machine.counts.components - 1) == 0
 
 
-@hold_back.register(Nodes)
+@block.register(Nodes)
 def hold_back_component(machine: Nodes, job: int) -> bool:
     """Hold back the component of a blocked job."""
     machine.counts.held_back |= whole(1) << whole(machine.demands[job].component)

@@ -1,4 +1,4 @@
-"""A pool of equal processors: any free ones can run any job."""
+"""A pool of equal processors, of which any free ones can run any job, and of GPUs, if there are any."""
 
 from __future__ import annotations
 
@@ -6,51 +6,80 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.cluster import Cluster
-from greenbatch.engine.machine.protocol import fits, give, machine_of, next_change_s, take
-from greenbatch.engine.records import MachineTotals, record_of
+from greenbatch.cluster import Cluster, PoweredCluster
+from greenbatch.engine.machine.resources import fits, fits_beside, give, machine_of, next_change_s, take
+from greenbatch.engine.records import Int32s, MachineTotals, per_job, record_of
 from greenbatch.workload import Workload
 
 
+@per_job("gpus")
 class Pool(NamedTuple):
-    """Pooled processors."""
+    """Pooled processors and GPUs."""
 
     totals: MachineTotals
+    gpus: Int32s
+    """GPUs that each job takes, shape (n,), or (0,) for a machine without."""
 
 
 @machine_of.register
 def pool_of(cluster: Cluster, workload: Workload) -> Pool:
     """The idle pool of a cluster."""
     processors, idle_w = cluster.processors, cluster.idle_power_w
-    return Pool(
-        record_of(MachineTotals, processors=processors, free=processors, load_w=idle_w, base_power_w=idle_w)
+    totals = record_of(
+        MachineTotals, processors=processors, free=processors, load_w=idle_w, base_power_w=idle_w
     )  # fmt: skip
+    return Pool(totals, np.zeros(0, np.int32))
+
+
+@machine_of.register
+def pool_with_gpus(cluster: PoweredCluster, workload: Workload) -> Pool:
+    """The idle pool of a cluster with GPUs; a job of which they are not known takes none."""
+    made = pool_of(cluster, workload)
+    made.totals.gpus = made.totals.free_gpus = cluster.gpus
+    return made._replace(gpus=np.maximum(workload.gpus, 0).astype(np.int32))
 
 
 @fits.register(Pool)
 def fits_pool(machine: Pool, job: int, processors: int, now_s: float) -> bool:
-    """Enough processors are free."""
-    return processors <= machine.totals.free
+    """Enough processors and GPUs are free."""
+    if processors > machine.totals.free:
+        return False
+    return bool(machine.gpus.shape[0] == 0 or machine.gpus[job] <= machine.totals.free_gpus)
 
 
 @take.register(Pool)
-def take_processors(
+def take_units(
     machine: Pool, job: int, processors: int, power_w: float, now_s: float, outlives: bool
 ) -> float:  # fmt: skip
-    """Occupy processors and add the power of the job; run times are those at the speed of the pool."""
-    machine.totals.free -= processors
-    machine.totals.load_w += power_w
+    """Occupy processors and GPUs and add the power of the job; run times are those at the speed of the pool."""
+    totals = machine.totals
+    totals.free -= processors
+    totals.load_w += power_w
+    if machine.gpus.shape[0] > 0:
+        totals.free_gpus -= machine.gpus[job]
+        if outlives:
+            totals.spare_gpus -= machine.gpus[job]
     return 1.0
 
 
 @give.register(Pool)
-def give_processors(
+def give_units(
     machine: Pool, job: int, processors: int, power_w: float, now_s: float, is_last: bool
 ) -> None:  # fmt: skip
-    """Release processors and power; an empty machine is reset, so that rounding does not add up over many jobs."""
+    """Release what a job took; an empty machine is reset, so that rounding does not add up over many jobs."""
     totals = machine.totals
     totals.free += processors
     totals.load_w = totals.base_power_w if is_last else totals.load_w - power_w
+    if machine.gpus.shape[0] > 0:
+        totals.free_gpus += machine.gpus[job]
+
+
+@fits_beside.register(Pool)
+def leaves_enough(machine: Pool, job: int, processors: int, spare: int) -> bool:
+    """Neither processors nor GPUs of the blocked job are taken."""
+    if processors > spare:
+        return False
+    return bool(machine.gpus.shape[0] == 0 or machine.gpus[job] <= machine.totals.spare_gpus)
 
 
 @next_change_s.register(Pool)

@@ -8,7 +8,8 @@ from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.machine.node_power import part_w, waking_w
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.nodes import can_host, candidates, part_of
-from greenbatch.engine.machine.protocol import expected_run_s, rise_w, running_w
+from greenbatch.engine.machine.resources import rise_w, running_w
+from greenbatch.engine.machine.work import expected_run_s
 
 
 @compiled

@@ -12,7 +12,7 @@ import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.node_tables import V1, Node, Nodes, Share
-from greenbatch.engine.machine.protocol import foresee_ends, pass_time, update_ends
+from greenbatch.engine.machine.work import advance_work, expect_ends, update_ends
 from greenbatch.engine.records import Clock, Ending, Table
 
 FITTED_TASKS = 4
@@ -52,14 +52,14 @@ def slowdown(node: Node, model: int, own: float, total: float, tasks: int) -> fl
     return min(1.0, max(least, 1.0 + node.b * (total - node.c)))
 
 
-@foresee_ends.register(Nodes)
+@expect_ends.register(Nodes)
 def foresee_ends_on_nodes(machine: Nodes, ending: Table[Ending], clock: Clock, arrival_s: float) -> None:
     """IRMaSim computes ends anew before every event; otherwise they are known."""
     if machine.counts.contention == V1:
         _ends_by_operations(machine, ending, clock, arrival_s)
 
 
-@pass_time.register(Nodes)
+@advance_work.register(Nodes)
 def pass_time_on_nodes(
     machine: Nodes, ending: Table[Ending], clock: Clock, from_s: float, is_end: bool
 ) -> None:  # fmt: skip

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from greenbatch.engine.compile import compiled, whole
+from greenbatch.engine.machine.competition import all_compete
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.nodes import hosts_later, leave
-from greenbatch.engine.machine.protocol import all_compete, reserve_by_total, reserve_for
+from greenbatch.engine.machine.resources import reserve_by_total, reserve_for
 from greenbatch.engine.records import Clock, Expected, Table
 
 

@@ -6,12 +6,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from greenbatch.engine.capacity.varying import CapacityPart, Varying
 from greenbatch.engine.interface import NOWHERE, Capacity, Placements
 from greenbatch.engine.interface import Nodes as SeenNodes
 from greenbatch.engine.machine.node_tables import ON, Nodes
-from greenbatch.engine.machine.powered import Powered
-from greenbatch.engine.machine.protocol import Machine
-from greenbatch.engine.records import Clock, Int32s, Ints
+from greenbatch.engine.machine.resources import Machine
+from greenbatch.engine.records import Clock, Int32s, Ints, MachineTotals
 
 
 def seen_nodes(machine: Machine, running: Ints) -> dict[str, Any]:
@@ -34,24 +34,27 @@ def seen_nodes(machine: Machine, running: Ints) -> dict[str, Any]:
     return {"nodes": seen, "placements": _placements(machine, running)}
 
 
-def seen_capacity(machine: Machine, clock: Clock, waiting: Int32s, job_id: Ints) -> Capacity | None:
+def seen_capacity(
+    capacity: CapacityPart, totals: MachineTotals, clock: Clock, waiting: Int32s, job_id: Ints
+) -> Capacity | None:
     """The field ``capacity`` of a view.
 
     Args:
-        machine: the machine.
+        capacity: the capacity.
+        totals: of the machine.
         clock: the clock.
         waiting: rows of the waiting jobs, in the order of the view.
         job_id: number of each job.
     """
-    if not isinstance(machine, Powered):
+    if not isinstance(capacity, Varying):
         return None
-    counts: Any = machine.counts
-    levels: Any = machine.levels[counts.level :]
+    counts: Any = capacity.counts
+    levels: Any = capacity.levels[counts.level :]
     known = levels[levels["time_s"] <= clock.now_s + counts.horizon_s]
     return Capacity(
-        ready=np.isin(waiting, machine.ready[: counts.ready]), free_gpus=int(counts.free_gpus),
+        ready=np.isin(waiting, capacity.ready[: counts.ready]), free_gpus=int(totals.free_gpus),
         time_s=known["time_s"].copy(), processors=known["processors"].astype(np.int64),
-        gpus=known["gpus"].astype(np.int64), suspended_job_id=job_id[machine.suspended[: counts.suspended]],
+        gpus=known["gpus"].astype(np.int64), suspended_job_id=job_id[capacity.suspended[: counts.suspended]],
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import project_surplus, weighed_w
-from greenbatch.engine.machine.protocol import fits_beside
+from greenbatch.engine.machine.resources import fits_beside
 from greenbatch.engine.power.protocol import Weights
 from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s
 from greenbatch.engine.program import Pass

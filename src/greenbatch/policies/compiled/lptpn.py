@@ -14,7 +14,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
-from greenbatch.engine.machine.protocol import fits
+from greenbatch.engine.machine.resources import fits
 from greenbatch.engine.power.protocol import BROWN
 from greenbatch.engine.program import Pass
 from greenbatch.engine.queue import position_of, rank_queue

@@ -19,7 +19,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.cluster.priority import Priority, PriorityWeights
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import decide
-from greenbatch.engine.machine.protocol import is_held_back
+from greenbatch.engine.limits import can_be_next
 from greenbatch.engine.program import Pass
 from greenbatch.engine.records import Floats, Ints
 from greenbatch.engine.rules import Rules
@@ -169,7 +169,7 @@ def _rank(decider: Multifactor, s: State) -> int:
         if decider.tier.shape[0] > 0:
             priority += _TIER * decider.tier[number]
         s.queue.score[i] = -priority
-        if not is_held_back(s.machine, whole(number)) and (best < 0 or s.queue.score[i] < s.queue.score[best]):
+        if can_be_next(s, whole(number)) and (best < 0 or s.queue.score[i] < s.queue.score[best]):
             best = i
     return int(best)
 

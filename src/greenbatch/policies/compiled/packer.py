@@ -22,11 +22,11 @@ from greenbatch.cluster.powered import USE_POWERED
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.limits import can_start
-from greenbatch.engine.machine.powered import PoweredState as State
 from greenbatch.engine.program import Pass
 from greenbatch.engine.queue import position_of
 from greenbatch.engine.records import Floats, Int32s
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
@@ -66,16 +66,16 @@ class Packer(NamedTuple):
 @compiled
 def _weigh(p: Packer, s: State) -> int:
     """Fill the candidates that fit by themselves, in descending weight; return their number."""
-    machine, c, count = s.machine, s.clock, 0
-    tick_s = machine.counts.tick_s
-    for k in range(machine.counts.ready):
-        job = whole(machine.ready[k])
-        stay = machine.stays[job]
-        if not can_start(s, job, whole(stay.processors)):
+    capacity, c, count = s.capacity, s.clock, 0
+    tick_s = capacity.counts.tick_s
+    for k in range(capacity.counts.ready):
+        job = whole(capacity.ready[k])
+        own = capacity.jobs[job]
+        if not can_start(s, job, whole(own.processors)):
             continue
         waited = (c.now_s - s.jobs[job].submit_s) / tick_s
         length = s.jobs[job].requested_s / tick_s
-        weight = float(stay.processors + stay.gpus) ** p.size * (p.bias + stay.qos) * (1.0 + p.age * waited)
+        weight = float(own.processors + own.gpus) ** p.size * (p.bias + own.qos) * (1.0 + p.age * waited)
         weight *= length**p.length
         i = count if count < MOST else MOST
         while i > 0 and p.weight[i - 1] < weight:
@@ -94,18 +94,18 @@ def _weigh(p: Packer, s: State) -> int:
 @compiled
 def _fill_cuts(p: Packer, s: State, longest_s: float) -> int:
     """Fill in what is free now, and at later changes of capacity beside the jobs that run; return their number."""
-    machine, c = s.machine, s.clock
-    counts, levels = machine.counts, machine.levels
-    p.cut_s[0], p.processors[0], p.gpus[0] = c.now_s, machine.totals.free, counts.free_gpus
+    capacity, c, totals = s.capacity, s.clock, s.machine.totals
+    counts, levels = capacity.counts, capacity.levels
+    p.cut_s[0], p.processors[0], p.gpus[0] = c.now_s, totals.free, totals.free_gpus
     count = 1
     if counts.suspends > 0:
         return count
     until_s = c.now_s + min(longest_s, counts.horizon_s)
-    used, used_gpus = counts.powered - machine.totals.free, counts.gpus - counts.free_gpus
+    used, used_gpus = counts.powered - totals.free, counts.gpus - totals.free_gpus
     k, i, last = counts.level + 1, c.expected_first, c.expected_first + c.running
     while k < levels.shape[0] and levels[k].time_s < until_s and count < MOST_CUTS:
         while i < last and s.expected[i].end_s <= levels[k].time_s:
-            ended = machine.stays[s.expected[i].job]
+            ended = capacity.jobs[s.expected[i].job]
             used -= ended.processors
             used_gpus -= ended.gpus
             i += 1
@@ -119,18 +119,18 @@ def _fill_cuts(p: Packer, s: State, longest_s: float) -> int:
 @compiled
 def _take(p: Packer, s: State, job: int, cuts: int, sign: int) -> bool:
     """Take a job out of what is free (sign 1) or put it back (-1); False, and nothing taken, if it does not fit."""
-    stay = s.machine.stays[job]
-    end_s = s.clock.now_s + min(s.jobs[job].requested_s, s.machine.counts.horizon_s)
+    own = s.capacity.jobs[job]
+    end_s = s.clock.now_s + min(s.jobs[job].requested_s, s.capacity.counts.horizon_s)
     for k in range(cuts):
         if p.cut_s[k] >= end_s:
             break
-        if sign > 0 and (stay.processors > p.processors[k] or stay.gpus > p.gpus[k]):
+        if sign > 0 and (own.processors > p.processors[k] or own.gpus > p.gpus[k]):
             return False
     for k in range(cuts):
         if p.cut_s[k] >= end_s:
             break
-        p.processors[k] -= sign * stay.processors
-        p.gpus[k] -= sign * stay.gpus
+        p.processors[k] -= sign * own.processors
+        p.gpus[k] -= sign * own.gpus
     return True
 
 
@@ -172,8 +172,8 @@ def _search(p: Packer, s: State, count: int, cuts: int) -> bool:
 def _units(p: Packer, s: State, count: int) -> int:
     units = 0
     for k in range(count):
-        stay = s.machine.stays[p.job[k]]
-        units += stay.processors + stay.gpus
+        own = s.capacity.jobs[p.job[k]]
+        units += own.processors + own.gpus
     return units
 
 

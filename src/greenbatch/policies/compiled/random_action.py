@@ -13,20 +13,21 @@ import numpy as np
 
 from greenbatch.cluster import Cluster, PoweredCluster
 from greenbatch.cluster.powered import USE_POWERED
+from greenbatch.engine.capacity.admission import choosable_jobs, choosable_position
+from greenbatch.engine.capacity.levels import look_ahead_s
+from greenbatch.engine.capacity.suspension import may_suspend
 from greenbatch.engine.codes import NO_DELAY, SUSPEND_JOB
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.features import job_in
 from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.machine.placement import drawn
-from greenbatch.engine.machine.protocol import choosable_jobs, choosable_position, look_ahead_s
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.program import Pass
 from greenbatch.engine.records import Ints
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, apply, start_now, wait_until
-from greenbatch.engine.whole_machine import may_suspend
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -49,7 +50,7 @@ class RandomAction(NamedTuple):
 @compiled
 def _candidates(decider: RandomAction, s: State) -> int:
     """Number of actions that are drawn from, waiting included unless a job must start."""
-    ready = whole(choosable_jobs(s.machine, s.clock))
+    ready = whole(choosable_jobs(s.capacity, s.clock))
     if decider.of == ALL:
         return max(ready, decider.slots) + 2
     count = 0
@@ -57,13 +58,13 @@ def _candidates(decider: RandomAction, s: State) -> int:
         count += can_be_chosen(s, job_in(s, k))
     if decider.of == FITTING:
         return max(count, 1)
-    return count + may_suspend(s.machine, s) + 1
+    return count + may_suspend(s.capacity, s) + 1
 
 
 @compiled
 def _slot(decider: RandomAction, s: State, chosen: int) -> int:
     """The ready pool's slot of a drawn action; the number of ready jobs or more for an action without a job."""
-    ready = whole(choosable_jobs(s.machine, s.clock))
+    ready = whole(choosable_jobs(s.capacity, s.clock))
     if decider.of == ALL:
         return chosen
     for k in range(ready):
@@ -80,14 +81,14 @@ def act_at_random(decider: RandomAction, s: State) -> None:
     count = _candidates(decider, s)
     chosen = int(drawn(decider.seed, whole(decider.draws[0]), 0) * count)
     decider.draws[0] += 1
-    slot, ready = _slot(decider, s, chosen), whole(choosable_jobs(s.machine, s.clock))
+    slot, ready = _slot(decider, s, chosen), whole(choosable_jobs(s.capacity, s.clock))
     suspends = decider.of != FITTING and chosen == count - 2 and slot >= ready
-    if suspends and may_suspend(s.machine, s):
+    if suspends and may_suspend(s.capacity, s):
         apply(s, Action(SUSPEND_JOB, 0, NO_DELAY, 0.0))
     elif slot < ready and can_be_chosen(s, job_in(s, slot)):
-        apply(s, start_now(whole(choosable_position(s.machine, s.queue.job, s.clock, slot))))
+        apply(s, start_now(whole(choosable_position(s.capacity, s.queue.job, s.clock, slot))))
     else:
-        apply(s, wait_until(next_edge_s(s.clock.now_s, 0.0, look_ahead_s(s.machine)[0])))
+        apply(s, wait_until(next_edge_s(s.clock.now_s, 0.0, look_ahead_s(s.capacity)[0])))
 
 
 def random_pass(of: int, seed: int) -> Pass:

@@ -30,7 +30,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled, entry, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import type_of_decider
-from greenbatch.engine.machine.protocol import fits_beside
+from greenbatch.engine.machine.resources import fits_beside
 from greenbatch.engine.power.protocol import BROWN, Weights, usual_weight
 from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.queue import position_of

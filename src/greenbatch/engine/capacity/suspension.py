@@ -3,6 +3,8 @@
 A suspended job gives back what it took; the work that it has done is kept, unless the scenario says that it is lost.
 It resumes by itself, the oldest suspension first, as soon as it fits at a change of the machine or at a tick.
 
+The contract of a capacity that suspends; what a function does by default holds for a machine that is always powered.
+
 Source: RARE (dissertation), §3.2.2; which job is suspended first is not said there.
 """
 
@@ -12,37 +14,80 @@ from typing import get_args
 
 import numpy as np
 
+from greenbatch.engine.capacity.admission import is_admitted
+from greenbatch.engine.capacity.varying import RUNNING, SUSPENDED, CapacityCounts, CapacityPart, Varying
 from greenbatch.engine.codes import RESUME, SUSPEND, SWITCH
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.placement import drawn
-from greenbatch.engine.machine.powered import SUSPENDED, PoolCounts, Powered
-from greenbatch.engine.machine.powered import PoweredState as State
-from greenbatch.engine.machine.protocol import fits, give, take
+from greenbatch.engine.machine.resources import fits, give, take
 from greenbatch.engine.pools import Victim
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.running import add_running, remove_running
-from greenbatch.engine.whole_machine import follow, make_room, may_suspend, suspend_by_choice
+from greenbatch.engine.state import State
+from greenbatch.engine.variants import variant
 
 LOWEST_VALUE, LATEST_DUE, SHORTEST_REMAINING, LONGEST_REMAINING, LATEST_START = range(len(get_args(Victim)))
 
 
-@follow.register(Powered)
-def follow_power(machine: Powered, s: State) -> None:
+@variant(default=True)
+def suspended_jobs(capacity: CapacityPart) -> int:
+    """Number of suspended jobs."""
+    return 0
+
+
+@suspended_jobs.register(Varying)
+def count_suspended(capacity: Varying) -> int:
+    """The suspended pool."""
+    return int(capacity.counts.suspended)
+
+
+@variant(default=True)
+def suspended_job(capacity: CapacityPart, row: int) -> int:
+    """The suspended job in a row of `suspended_jobs`."""
+    return -1
+
+
+@suspended_job.register(Varying)
+def job_suspended(capacity: Varying, row: int) -> int:
+    """In order of suspension."""
+    return whole(capacity.suspended[row])
+
+
+@variant(default=True)
+def asked_s(capacity: CapacityPart, job: int, requested_s: float) -> float:
+    """Requested time of a job as submitted, from the one that is left of it. [s]"""
+    return requested_s
+
+
+@asked_s.register(Varying)
+def submitted_s(capacity: Varying, job: int, requested_s: float) -> float:
+    """Suspensions change what is left."""
+    return float(capacity.jobs[job].requested_s)
+
+
+@variant(default=True, inlined=False)
+def on_instant(capacity: CapacityPart, s: State) -> None:
+    """Bring the capacity up to date after the events of an instant: levels, failures, suspended jobs."""
+    return
+
+
+@on_instant.register(Varying)
+def follow_power(capacity: Varying, s: State) -> None:
     """Set the capacity of now, suspend jobs while more is used than powered, and let suspended jobs resume."""
-    counts, c = machine.counts, s.clock
+    counts, c, totals = capacity.counts, s.clock, s.machine.totals
     if c.now_s >= counts.end_s:
         return
     k = whole(counts.level)
-    while k + 1 < machine.levels.shape[0] and machine.levels[k + 1].time_s <= c.now_s:
+    while k + 1 < capacity.levels.shape[0] and capacity.levels[k + 1].time_s <= c.now_s:
         k += 1
     if k != counts.level:
         _set_level(s, k)
     while counts.failure_s <= c.now_s:
         _fail(s)
-    while machine.totals.free < 0 or counts.free_gpus < 0:
+    while totals.free < 0 or totals.free_gpus < 0:
         counts.forced += 1
         suspend(s, victim(s, np.inf))
     if c.now_s >= counts.retry_s:
@@ -53,12 +98,11 @@ def follow_power(machine: Powered, s: State) -> None:
 
 @compiled
 def _set_level(s: State, k: int) -> None:
-    machine = s.machine
-    totals, counts, level = machine.totals, machine.counts, machine.levels[k]
+    totals, counts, level = s.machine.totals, s.capacity.counts, s.capacity.levels[k]
     if s.rules.accrue:
         accrue(s)
     totals.free += level.processors - counts.powered
-    counts.free_gpus += level.gpus - counts.gpus
+    totals.free_gpus += level.gpus - counts.gpus
     counts.powered, counts.gpus, counts.level = whole(level.processors), whole(level.gpus), k
     totals.load_w += level.idle_w - totals.base_power_w
     totals.base_power_w = level.idle_w
@@ -66,7 +110,7 @@ def _set_level(s: State, k: int) -> None:
 
 
 @compiled_small
-def next_failure_s(counts: PoolCounts, from_s: float, processors: int) -> float:
+def next_failure_s(counts: CapacityCounts, from_s: float, processors: int) -> float:
     """The failure after one at a time: exponential gaps, the same for every scheduler. [s]"""
     gap = -np.log(1.0 - drawn(whole(counts.failure_seed), whole(2 * counts.failures), 0))
     return float(from_s + gap / (counts.failure_rate * processors))
@@ -75,11 +119,10 @@ def next_failure_s(counts: PoolCounts, from_s: float, processors: int) -> float:
 @compiled
 def _fail(s: State) -> None:
     """A processor fails, any with equal probability; the job on it, if one runs there, loses work and is suspended."""
-    machine, c = s.machine, s.clock
-    counts = machine.counts
-    at = drawn(whole(counts.failure_seed), whole(2 * counts.failures + 1), 0) * machine.totals.processors
+    counts, c, processors = s.capacity.counts, s.clock, whole(s.machine.totals.processors)
+    at = drawn(whole(counts.failure_seed), whole(2 * counts.failures + 1), 0) * processors
     counts.failures += 1
-    counts.failure_s = next_failure_s(counts, counts.failure_s, whole(machine.totals.processors))
+    counts.failure_s = next_failure_s(counts, counts.failure_s, processors)
     for k in range(c.expected_first, c.expected_first + c.running):
         at -= s.expected[k].processors
         if at < 0.0:
@@ -93,22 +136,22 @@ def victim(s: State, before_s: float) -> int:
 
     Ties: the latest first start, then the highest job number.
     """
-    c, stays, rule = s.clock, s.machine.stays, s.machine.counts.victim
+    c, jobs, rule = s.clock, s.capacity.jobs, s.capacity.counts.victim
     best, best_job, least, latest_s = -1, -1, np.inf, -np.inf
     for k in range(c.expected_first, c.expected_first + c.running):
         running = s.expected[k]
-        stay, job = stays[running.job], whole(running.job)
+        own, job = jobs[running.job], whole(running.job)
         if running.start_s >= before_s:
             continue
         if rule == LOWEST_VALUE:
-            key = stay.value
+            key = own.value
         elif rule == LATEST_DUE:
-            key = -stay.due_s
+            key = -own.due_s
         elif rule == LATEST_START:
-            key = -stay.first_start_s
+            key = -own.first_start_s
         else:
             key = running.end_s if rule == SHORTEST_REMAINING else -running.end_s
-        start_s = stay.first_start_s
+        start_s = own.first_start_s
         if key < least or (key == least and (start_s > latest_s or (start_s == latest_s and job > best_job))):
             best, best_job, least, latest_s = k, job, key, start_s
     return best
@@ -121,94 +164,114 @@ def suspend(s: State, row: int) -> None:
     When it resumes, it first takes the time to be suspended and to resume, once for each suspension: what is left of
     the time of an earlier one is void, and that time is not work, so it cannot be lost.
     """
-    c, machine = s.clock, s.machine
-    counts = machine.counts
+    c, capacity = s.clock, s.capacity
+    counts = capacity.counts
     if s.rules.accrue:
         accrue(s)
     span_s = c.now_s - s.expected[row].start_s
     done = remove_running(s.ending, s.expected, c, row)
     number = whole(done.job)
-    job, stay = s.jobs[number], machine.stays[number]
+    job, own = s.jobs[number], capacity.jobs[number]
     cost_s = counts.suspend_s + counts.resume_s
-    begun_s = cost_s if stay.suspensions > 0 else 0.0  # for so long, this span did no work
+    begun_s = cost_s if own.suspensions > 0 else 0.0  # for so long, this span did no work
     worked_s, lost_s = max(span_s - begun_s, 0.0), 0.0
     if counts.checkpoint_s > 0.0:  # the work since the last checkpoint is lost
         kept_s = np.floor(worked_s / counts.checkpoint_s) * counts.checkpoint_s if counts.checkpoint_s < np.inf else 0.0
         lost_s = worked_s - kept_s
     more_s = lost_s - max(begun_s - span_s, 0.0) + cost_s - c.now_s
     job.run_s, job.requested_s = done.end_s + more_s, done.requested_end_s + more_s
-    give(machine, number, whole(job.processors), job.power_w, c.now_s, c.running == 0)
-    stay.place = SUSPENDED
-    stay.suspensions += 1
-    machine.service.suspensions += 1.0
-    machine.suspended[counts.suspended] = number
+    give(s.machine, number, whole(job.processors), job.power_w, c.now_s, c.running == 0)
+    own.place = SUSPENDED
+    own.suspensions += 1
+    capacity.service.suspensions += 1.0
+    capacity.suspended[counts.suspended] = number
     counts.suspended += 1
-    note(s.log, c, SUSPEND, number, machine.totals.load_w)
+    note(s.log, c, SUSPEND, number, s.machine.totals.load_w)
 
 
 @compiled
 def _resume_all(s: State) -> None:
     """Let suspended jobs resume that fit, the oldest suspension first; later ones may pass earlier ones."""
-    c, machine = s.clock, s.machine
-    counts, kept = machine.counts, 0
+    c, capacity = s.clock, s.capacity
+    counts, kept = capacity.counts, 0
     for k in range(counts.suspended):
-        number = whole(machine.suspended[k])
+        number = whole(capacity.suspended[k])
         job = s.jobs[number]
         if not can_start(s, number, whole(job.processors)):
-            machine.suspended[kept] = number
+            capacity.suspended[kept] = number
             kept += 1
             continue
         if s.rules.accrue:
             accrue(s)
-        take(machine, number, whole(job.processors), job.power_w, c.now_s, False)
+        take(s.machine, number, whole(job.processors), job.power_w, c.now_s, False)
+        capacity.jobs[number].place = RUNNING
         add_running(s.ending, s.expected, c, job, number, job.power_w, c.now_s, job.run_s)
-        note(s.log, c, RESUME, number, machine.totals.load_w)
+        note(s.log, c, RESUME, number, s.machine.totals.load_w)
     counts.suspended = kept
 
 
-@may_suspend.register(Powered)
-def has_room(machine: Powered, s: State) -> bool:
+@variant(default=True, inlined=False)
+def may_suspend(capacity: CapacityPart, s: State) -> bool:
+    """Whether a policy may suspend a running job now."""
+    return False
+
+
+@may_suspend.register(Varying)
+def has_room(capacity: Varying, s: State) -> bool:
     """Whether policies suspend, a job runs, and the pool has room."""
-    counts = machine.counts
+    counts = capacity.counts
     return bool(counts.suspends == 2 and s.clock.running > 0 and counts.suspended < counts.suspend_limit)
 
 
-@suspend_by_choice.register(Powered)
-def suspend_chosen(machine: Powered, s: State) -> bool:
+@variant(default=True, inlined=False)
+def suspend_by_choice(capacity: CapacityPart, s: State) -> bool:
+    """Suspend a running job because the policy says so; whether there is one that it may suspend."""
+    return False
+
+
+@suspend_by_choice.register(Varying)
+def suspend_chosen(capacity: Varying, s: State) -> bool:
     """Suspend the first of the running jobs that did not start at this instant, or of all if all did; whether it can.
 
     It is tried again at the next tick.
     """
-    if not may_suspend(machine, s):
+    if not may_suspend(capacity, s):
         return False
     row = victim(s, s.clock.now_s)
     suspend(s, row if row >= 0 else victim(s, np.inf))
-    counts = machine.counts
+    counts = capacity.counts
     counts.retry_s = min(counts.retry_s, next_edge_s(s.clock.now_s, 0.0, counts.tick_s))
     return True
 
 
-@make_room.register(Powered)
-def swap(machine: Powered, s: State, position: int) -> bool:
+@variant(default=True, inlined=False)
+def make_room(capacity: CapacityPart, s: State, position: int) -> bool:
+    """Suspend a running job of less value for the job at a queue position, if that lets it start; whether it did."""
+    return False
+
+
+@make_room.register(Varying)
+def swap(capacity: Varying, s: State, position: int) -> bool:
     """Suspend one job of less value, if the job at a queue position fits then (RARE, SUSPEND-SWAP).
 
     Both are actions of one tick: at the next, the suspended job would resume before the other starts, and so forever.
     """
-    counts, c = machine.counts, s.clock
+    counts, c = capacity.counts, s.clock
     number = whole(s.queue.job[position])
-    if counts.suspends != 2 or fits(machine, number, whole(s.queue.processors[position]), c.now_s):
+    processors = whole(s.queue.processors[position])
+    if counts.suspends != 2 or (is_admitted(capacity, number) and fits(s.machine, number, processors, c.now_s)):
         return False
     c.wake_s = min(c.wake_s, next_edge_s(c.now_s, 0.0, counts.tick_s))  # jobs that start now can be suspended then
     acted = counts.actions if counts.acted_s == c.now_s else 0
-    row = victim(s, c.now_s) if may_suspend(machine, s) and acted + 2 <= counts.actions_limit else -1
+    row = victim(s, c.now_s) if may_suspend(capacity, s) and acted + 2 <= counts.actions_limit else -1
     if row < 0:
         return False
-    head, other = machine.stays[number], machine.stays[s.expected[row].job]
+    head, other = capacity.jobs[number], capacity.jobs[s.expected[row].job]
     if not (
         other.value < head.value
-        and head.processors <= machine.totals.free + other.processors
-        and head.gpus <= counts.free_gpus + other.gpus
+        and head.processors <= s.machine.totals.free + other.processors
+        and head.gpus <= s.machine.totals.free_gpus + other.gpus
     ):
         return False
-    suspend_by_choice(machine, s)
+    suspend_by_choice(capacity, s)
     return True

@@ -1,0 +1,255 @@
+"""Levels of what is powered: the next change, whether a job lasts beyond it, and reservations and looks ahead.
+
+The contract of a capacity that changes; what a function does by default holds for a machine that is always powered.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from greenbatch.engine.capacity.varying import NO_LIMIT, CapacityPart, Varying
+from greenbatch.engine.compile import compiled, whole
+from greenbatch.engine.machine.resources import reserve_for
+from greenbatch.engine.records import Clock, Expected, MachineTotals, Table
+from greenbatch.engine.variants import variant
+
+if TYPE_CHECKING:
+    from greenbatch.engine.state import State
+
+Ahead = tuple[int, int, int, int]
+"""A time ahead: the first row of ``expected`` and the level that hold then, and processors and GPUs in use."""
+
+# ---------------------------------------------------------------- changes
+
+
+@variant(default=True)
+def next_level_s(capacity: CapacityPart, now_s: float) -> float:
+    """When the capacity changes, a processor fails or suspended jobs are tried again; infinite if never. [s]"""
+    return np.inf
+
+
+@next_level_s.register(Varying)
+def next_change_of_levels_s(capacity: Varying, now_s: float) -> float:
+    """The first of these that is still to come."""
+    k, levels = capacity.counts.level + 1, capacity.levels
+    while k < levels.shape[0] and levels[k].time_s <= now_s:
+        k += 1
+    change_s = levels[k].time_s if k < levels.shape[0] else np.inf
+    return float(min(change_s, capacity.counts.retry_s, capacity.counts.failure_s))
+
+
+@variant(default=True)
+def most_moves(capacity: CapacityPart, totals: MachineTotals) -> int:
+    """Largest number of entries that a change of the capacity leaves in the log."""
+    return 0
+
+
+@most_moves.register(Varying)
+def most_suspensions(capacity: Varying, totals: MachineTotals) -> int:
+    """Each suspended job may resume, and each running one be suspended and resume, at one instant."""
+    running = min(totals.processors, capacity.jobs.shape[0])
+    return int(2 * (running + capacity.counts.suspended) + 8)
+
+
+@variant(default=True)
+def is_over(capacity: CapacityPart, now_s: float) -> bool:
+    """Whether the run ends now, whatever still waits or runs."""
+    return False
+
+
+@is_over.register(Varying)
+def has_ended(capacity: Varying, now_s: float) -> bool:
+    """At the end of the run."""
+    return bool(now_s >= capacity.counts.end_s)
+
+
+@variant(default=True)
+def is_beyond(capacity: CapacityPart, next_s: float, completion_s: float) -> bool:
+    """Whether the run ends before the next event; at the end itself, only completions count.
+
+    Args:
+        capacity: the capacity.
+        next_s: the next event. [s]
+        completion_s: the next completion. [s]
+    """
+    return False
+
+
+@is_beyond.register(Varying)
+def is_after_end(capacity: Varying, next_s: float, completion_s: float) -> bool:
+    """Nothing but completions happens at the end of the run."""
+    end_s = capacity.counts.end_s
+    return bool(next_s > end_s or (next_s == end_s and completion_s > end_s))
+
+
+# ---------------------------------------------------------------- starts
+
+
+@variant(default=True)
+def stays_powered(
+    capacity: CapacityPart, totals: MachineTotals, expected: Table[Expected], clock: Clock, job: int,
+    requested_s: float,
+) -> bool:  # fmt: skip
+    """Whether a job that fits now still does at every known change of capacity while it is expected to run."""
+    return True
+
+
+@stays_powered.register(Varying)
+def is_within_levels(
+    capacity: Varying, totals: MachineTotals, expected: Table[Expected], clock: Clock, job: int, requested_s: float
+) -> bool:  # fmt: skip
+    """Beside the jobs that run now, by their requested ends, at every change within the horizon that is known."""
+    counts, levels = capacity.counts, capacity.levels
+    k = counts.level + 1
+    until_s = clock.now_s + min(requested_s, counts.horizon_s)
+    if counts.suspends > 0 or k >= levels.shape[0] or levels[k].time_s >= until_s:
+        return True
+    return _fits_levels(capacity, totals, expected, clock, job, until_s)
+
+
+@compiled
+def _fits_levels(
+    capacity: Varying, totals: MachineTotals, expected: Table[Expected], clock: Clock, job: int, until_s: float
+) -> bool:  # fmt: skip
+    counts, levels, jobs = capacity.counts, capacity.levels, capacity.jobs
+    processors = counts.powered - totals.free + jobs[job].processors
+    gpus = counts.gpus - totals.free_gpus + jobs[job].gpus
+    k, i = counts.level + 1, clock.expected_first
+    while k < levels.shape[0] and levels[k].time_s < until_s:
+        while i < clock.expected_first + clock.running and expected[i].end_s <= levels[k].time_s:
+            ended = jobs[expected[i].job]
+            processors -= ended.processors
+            gpus -= ended.gpus
+            i += 1
+        if processors > levels[k].processors or gpus > levels[k].gpus:
+            return False
+        k += 1
+    return True
+
+
+@variant(default=True)
+def reserve_ahead(capacity: CapacityPart, s: State, job: int, from_s: float) -> None:
+    """Compute when a blocked job can start (``clock.shadow_s``), and what it leaves to others then; see `reserve_for`.
+
+    Args:
+        capacity: the capacity.
+        s: the state.
+        job: row of the job.
+        from_s: the earliest start, now or later. [s]
+    """
+    reserve_for(s.machine, s.expected, s.clock, job, whole(s.jobs[job].processors), from_s)
+
+
+@reserve_ahead.register(Varying)
+def reserve_within_levels(capacity: Varying, s: State, job: int, from_s: float) -> None:
+    """The first end or change of capacity from which the job fits, while it runs if jobs must stay powered."""
+    expected, clock, totals = s.expected, s.clock, s.machine.totals
+    i, k, last = clock.expected_first, whole(capacity.counts.level), clock.expected_first + clock.running
+    used, used_gpus = capacity.counts.powered - totals.free, capacity.counts.gpus - totals.free_gpus
+    at_s = clock.now_s
+    while at_s < from_s or not _leaves_spare(capacity, totals, expected, clock, job, at_s, i, k, used, used_gpus):
+        end_s = expected[i].end_s if i < last else np.inf
+        change_s = capacity.levels[k + 1].time_s if k + 1 < capacity.levels.shape[0] else np.inf
+        at_s = max(clock.now_s, min(end_s, change_s, from_s if at_s < from_s else np.inf))
+        if at_s == np.inf:
+            break
+        while i < last and expected[i].end_s <= at_s:
+            used -= capacity.jobs[expected[i].job].processors
+            used_gpus -= capacity.jobs[expected[i].job].gpus
+            i += 1
+        if change_s <= at_s:
+            k += 1
+    clock.shadow_s = at_s
+
+
+@compiled
+def _leaves_spare(
+    capacity: Varying, totals: MachineTotals, expected: Table[Expected], clock: Clock, job: int, at_s: float, i: int,
+    k: int, used: int, used_gpus: int,
+) -> bool:  # fmt: skip
+    """Whether a job fits from a time on; fills in the least that it leaves to others while it runs."""
+    counts, own, last = capacity.counts, capacity.jobs[job], clock.expected_first + clock.running
+    until_s = at_s + min(own.requested_s, counts.horizon_s) if counts.suspends == 0 else at_s
+    clock.spare, totals.spare_gpus = NO_LIMIT, NO_LIMIT
+    while True:
+        level = capacity.levels[k]
+        clock.spare = min(clock.spare, level.processors - used - own.processors)
+        totals.spare_gpus = min(totals.spare_gpus, level.gpus - used_gpus - own.gpus)
+        if clock.spare < 0 or totals.spare_gpus < 0:
+            return False
+        k += 1
+        if k >= capacity.levels.shape[0] or capacity.levels[k].time_s >= until_s:
+            return True
+        while i < last and expected[i].end_s <= capacity.levels[k].time_s:
+            used -= capacity.jobs[expected[i].job].processors
+            used_gpus -= capacity.jobs[expected[i].job].gpus
+            i += 1
+
+
+# ---------------------------------------------------------------- looks ahead
+
+
+@variant(default=True)
+def ahead_now(capacity: CapacityPart, totals: MachineTotals, clock: Clock) -> Ahead:
+    """The present time, where a look ahead begins."""
+    return (clock.expected_first, 0, totals.processors - totals.free, 0)
+
+
+@ahead_now.register(Varying)
+def at_this_level(capacity: Varying, totals: MachineTotals, clock: Clock) -> Ahead:
+    """The present level, and what is in use."""
+    counts = capacity.counts
+    return (clock.expected_first, whole(counts.level), counts.powered - totals.free, counts.gpus - totals.free_gpus)
+
+
+@variant(default=True)
+def ahead_to(capacity: CapacityPart, expected: Table[Expected], clock: Clock, ahead: Ahead, time_s: float) -> Ahead:
+    """Move a look ahead to a later time: running jobs have ended as requested, nothing has started. [s]"""
+    i, level, used, used_gpus = ahead
+    while i < clock.expected_first + clock.running and expected[i].end_s <= time_s:
+        used -= expected[i].processors
+        i += 1
+    return (i, level, used, used_gpus)
+
+
+@ahead_to.register(Varying)
+def at_a_later_level(
+    capacity: Varying, expected: Table[Expected], clock: Clock, ahead: Ahead, time_s: float
+) -> Ahead:  # fmt: skip
+    """Beside ends, follow the levels as far as they are known."""
+    i, k, used, used_gpus = ahead
+    while i < clock.expected_first + clock.running and expected[i].end_s <= time_s:
+        used -= expected[i].processors
+        used_gpus -= capacity.jobs[expected[i].job].gpus
+        i += 1
+    known_s = min(time_s, clock.now_s + capacity.counts.horizon_s)
+    while k + 1 < capacity.levels.shape[0] and capacity.levels[k + 1].time_s <= known_s:
+        k += 1
+    return (i, k, used, used_gpus)
+
+
+@variant(default=True)
+def powered_ahead(capacity: CapacityPart, totals: MachineTotals, ahead: Ahead) -> tuple[int, int]:
+    """Powered processors and GPUs at a time ahead."""
+    return (totals.processors, 0)
+
+
+@powered_ahead.register(Varying)
+def level_ahead(capacity: Varying, totals: MachineTotals, ahead: Ahead) -> tuple[int, int]:
+    """The level then."""
+    level = capacity.levels[ahead[1]]
+    return (whole(level.processors), whole(level.gpus))
+
+
+@variant(default=True)
+def look_ahead_s(capacity: CapacityPart) -> tuple[float, float]:
+    """Length of a tick, and how far ahead the capacity is known; infinite if it never changes. [s]"""
+    return (np.inf, np.inf)
+
+
+@look_ahead_s.register(Varying)
+def ticks_ahead_s(capacity: Varying) -> tuple[float, float]:
+    """As the pools say."""
+    return (capacity.counts.tick_s, capacity.counts.horizon_s)

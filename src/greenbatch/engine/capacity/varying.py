@@ -1,0 +1,192 @@
+"""The capacity of a machine as a part of the state: all of it at all times, or levels that follow the power.
+
+A varying capacity also keeps the pools of jobs that wait, are ready or are suspended, and what each job is worth.
+Its contracts are `levels`, `admission`, `suspension` and `value`, each with what holds for a fixed capacity beside it.
+
+Source: RARE (dissertation, chapters 3 to 5); readings of the text where it is silent are options of `engine.pools`.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from greenbatch.cluster import PoweredCluster
+from greenbatch.engine.records import Int32, Int32s, MachineTotals, Table, per_job, record_of, shared, table_of
+from greenbatch.workload import Workload
+
+WAITING, READY, RUNNING, SUSPENDED, FINISHED, REJECTED = range(6)
+"""Where a job is (JobState.place)."""
+NO_LIMIT = 2**31 - 1
+
+
+class Level:
+    """Powered units from a time on."""
+
+    time_s: float
+    idle_w: float
+    """Power of the idle machine."""
+    processors: Int32
+    gpus: Int32
+
+
+class JobState:
+    """One job: what it asks for and what it is worth, and where it is."""
+
+    value: float
+    """Its value once it has finished, 0 if unknown."""
+    qos: float
+    """Quality of service, 1 if unknown."""
+    due_s: float
+    """Submission + run time / QoS (Eq. 3.1)."""
+    first_start_s: float
+    """NaN before."""
+    requested_s: float
+    processors: Int32
+    gpus: Int32
+    place: Int32
+    suspensions: Int32
+
+
+class CapacityCounts:
+    """Options of the pools of jobs, and what is counted."""
+
+    gpus: int
+    """Powered GPUs."""
+    powered: int
+    """Powered processors."""
+    level: int
+    """Current row of the levels."""
+    ready_limit: int
+    wait_limit: int
+    suspend_limit: int
+    largest_request: int
+    longest_request_s: float
+    by_qos: int
+    """1 if the job of the highest QoS becomes ready first."""
+    actions_limit: int
+    """Most actions a tick."""
+    tick_s: float
+    horizon_s: float
+    """How far ahead the capacity is known."""
+    end_s: float
+    """End of the run, infinite if it lasts until the last job ends."""
+    suspends: int
+    """0: jobs start only if they stay powered; 1: jobs are suspended when power fails; 2: policies suspend as well."""
+    victim: int
+    """Which job is suspended first, see `capacity.suspension`."""
+    suspend_s: float
+    resume_s: float
+    checkpoint_s: float
+    """Time between checkpoints; 0: no work is lost; infinite: all is."""
+    failure_rate: float
+    """Failures of a processor per second."""
+    failure_seed: int
+    failure_s: float
+    """The next failure, infinite if there are none."""
+    failures: int
+    """Failures so far."""
+    ready: int
+    """Ready jobs."""
+    waiting: int
+    """Waiting jobs that are not ready."""
+    suspended: int
+    rejected: int
+    forced: int
+    """Suspensions for lack of power."""
+    actions: int
+    """Actions in this tick."""
+    acted_s: float
+    """Tick of the last action."""
+    retry_s: float
+    """When suspended jobs are tried again, infinite if only another event can let them resume."""
+
+
+class Service:
+    """What is added up in the course of a run if ``counted`` is 1, see `capacity.value`."""
+
+    counted: int
+    until_s: float
+    """Until when."""
+    ready_ticks: float
+    """Ready jobs x ticks."""
+    pooled_ticks: float
+    """Jobs that wait until they are ready x ticks."""
+    suspended_ticks: float
+    late_running_ticks: float
+    """Running jobs that are late x ticks."""
+    progress: float
+    """Value per tick of the requested time of the running jobs that are not late x ticks."""
+    late_progress: float
+    """The same of those that are late."""
+    suspensions: float
+
+
+class Fixed(NamedTuple):
+    """All of the machine is powered at all times."""
+
+    levels: Table[Level]
+    """Empty."""
+
+
+@shared("levels")
+@per_job("jobs", "ready", "suspended")
+class Varying(NamedTuple):
+    """Levels of what is powered, and the pools of jobs."""
+
+    levels: Table[Level]
+    counts: CapacityCounts
+    jobs: Table[JobState]
+    """Shape (n,)."""
+    ready: Int32s
+    """Ready jobs in the order in which they became ready, shape (n,); ``counts.ready`` are valid."""
+    suspended: Int32s
+    """Suspended jobs, the oldest suspension first, shape (n,); ``counts.suspended`` are valid."""
+    service: Service
+
+
+CapacityPart = Any
+"""`Fixed`, `Varying`, or another capacity that registers functions of the contracts."""
+
+
+def fixed() -> Fixed:
+    """The capacity of a machine that is always powered."""
+    return Fixed(table_of(Level, 0))
+
+
+@singledispatch
+def capacity_of(cluster: object, workload: Workload, totals: MachineTotals) -> CapacityPart:
+    """The capacity of a cluster; register a function for a new class of clusters.
+
+    Args:
+        cluster: the cluster.
+        workload: the jobs that it will run; row k is job k of the state.
+        totals: of the idle machine; what is not powered at first is taken from them.
+    """
+    return fixed()
+
+
+@capacity_of.register
+def varying_of(cluster: PoweredCluster, workload: Workload, totals: MachineTotals) -> Varying:
+    """Levels of processors and GPUs, without limits to the pools of jobs."""
+    known, n = cluster.capacity_levels, len(workload)
+    levels: Any = table_of(Level, len(known.time_s))
+    levels["time_s"], levels["processors"], levels["gpus"] = known.time_s, known.processors, known.gpus
+    levels["idle_w"] = cluster.idle_levels_w
+    jobs: Any = table_of(JobState, n)
+    jobs["value"], jobs["qos"] = np.nan_to_num(workload.value), np.where(np.isnan(workload.qos), 1.0, workload.qos)
+    jobs["due_s"] = workload.submit_s + workload.run_time_s / jobs["qos"]
+    jobs["requested_s"] = workload.requested_time_s
+    jobs["first_start_s"] = np.nan
+    jobs["processors"], jobs["gpus"] = workload.processors, np.maximum(workload.gpus, 0)
+    first = levels[0]
+    totals.free, totals.free_gpus = int(first.processors), int(first.gpus)
+    totals.load_w = totals.base_power_w = float(first.idle_w)
+    counts = record_of(
+        CapacityCounts, gpus=int(first.gpus), powered=int(first.processors), ready_limit=NO_LIMIT, wait_limit=NO_LIMIT,
+        suspend_limit=NO_LIMIT, largest_request=NO_LIMIT, longest_request_s=np.inf, actions_limit=NO_LIMIT, tick_s=1.0,
+        horizon_s=np.inf, end_s=np.inf, retry_s=np.inf, acted_s=-np.inf, failure_s=np.inf,
+    )  # fmt: skip
+    return Varying(levels, counts, jobs, np.zeros(n, np.int32), np.zeros(n, np.int32), record_of(Service))

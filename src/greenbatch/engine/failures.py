@@ -1,0 +1,130 @@
+"""Why a simulation failed, in one line: what the scheduler, the supply or the machine did not allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+import numpy as np
+
+from greenbatch.cluster import Cluster
+from greenbatch.energy import Site
+from greenbatch.engine import codes
+from greenbatch.engine.capacity.varying import Varying
+from greenbatch.engine.import_limit import is_limited, periods_of_patience
+from greenbatch.engine.program import Program
+from greenbatch.engine.shortage import refuse_shortage
+from greenbatch.engine.state import State
+from greenbatch.engine.step import MOST_CHARGES, PATIENCE
+from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted
+from greenbatch.workload import Workload
+
+
+@contextmanager
+def rule_may_fail(program: Program) -> Iterator[None]:
+    """Turn the error of a compiled rule into one line: nothing else can raise in compiled code.
+
+    Raises:
+        InputError: the rule failed.
+    """
+    try:
+        yield
+    except Exception as error:
+        if program.compiled is None:
+            raise
+        raise InputError(f"{type(error).__name__}: {error}", field=program.name, fix="fix the rule") from error
+
+
+def refuse_scores(name: str, now_s: float) -> NoReturn:
+    """Raise the error for a rule that did not score every job.
+
+    Raises:
+        InputError: always.
+    """
+    problem = f"returned NaN, or not one score per waiting job, at {now_s:g} s"
+    raise InputError(problem, field=name, fix="return one number per waiting job")
+
+
+_START_ONE = "when nothing runs and no job will arrive, a policy must start one that waits"
+"""What to do about jobs that wait forever."""
+
+
+def patience(state: State) -> int:
+    """Largest number of decisions in a row that change nothing."""
+    return max(PATIENCE, int(state.power.slots.count) * periods_of_patience(state.power))
+
+
+def waits_forever(
+    state: State, name: str, workload: Workload | None = None, cluster: Cluster | None = None
+) -> GreenbatchError:  # fmt: skip
+    """The error for a policy that starts none of the waiting jobs.
+
+    Raises:
+        InputError: the machine is too small for one of them for ever.
+    """
+    if workload is not None and cluster is not None:
+        refuse_shortage(state, workload, cluster)
+    waiting, fix = int(state.clock.last - state.clock.first), _START_ONE
+    return GreenbatchError(
+        f"{name} left {waiting} jobs waiting forever: {patience(state)} decisions changed nothing ({fix})"
+    )
+
+
+def refuse_command(name: str, site: Site | None, *, field: str = "site.storage") -> NoReturn:
+    """Raise the error for a command without storage that the scheduler commands.
+
+    Raises:
+        InputError: always.
+    """
+    if site is None or site.storage is None:
+        fix = 'give storage with dispatch = "scheduler"'
+        raise InputError(f"is missing, and {name} commands storage", field=field, fix=fix)
+    problem = f"is {site.storage.dispatch}, and {name} commands storage"
+    raise InputError(problem, field="site.storage.dispatch", fix='use dispatch = "scheduler"')
+
+
+def check(
+    state: State, name: str, site: Site | None, workload: Workload | None = None, cluster: Cluster | None = None
+) -> None:  # fmt: skip
+    """Raise the error of a failed run, if any; with jobs and machine it can name those that are too large.
+
+    Raises:
+        SupplyExhausted: the clock left the power series.
+        InputError: a rule returned NaN, or there is no storage to command.
+        GreenbatchError: the policy left jobs waiting, or never stopped to command storage.
+    """
+    if state.clock.status == codes.STUCK and is_limited(state.power) and not state.clock.running:
+        refuse_draw(state, name, "site.grid.import_limit_w", "the limit")
+    if state.clock.status == codes.STUCK:
+        raise waits_forever(state, name, workload, cluster)
+    if state.clock.status == codes.NOT_COMMANDED:
+        refuse_command(name, site)
+    if state.clock.status == codes.CHARGES_FOREVER:
+        problem = f"{name} commanded storage over {MOST_CHARGES} times in a row at {state.clock.now_s:g} s"
+        raise GreenbatchError(f"{problem} (after a Charge, start a job or wait)")
+    if state.clock.status == codes.BAD_SCORE:
+        refuse_scores(name, float(state.clock.now_s))
+    if state.clock.status == codes.SUPPLY_EXHAUSTED and site is not None:
+        site.slot(float(state.clock.now_s))
+        raise SupplyExhausted(f"the forecast of site {site.name!r} ends before {state.clock.now_s:g} s")
+    left = state.jobs.shape[0] - int(state.clock.started)
+    if isinstance(state.capacity, Varying):
+        left = 0 if np.isfinite(state.capacity.counts.end_s) else left - int(state.capacity.counts.rejected)
+    if left and state.rules.power_cap_w > 0.0:
+        refuse_draw(state, name, "rules.power_cap_w", "the cap")
+    if left and workload is not None and cluster is not None:
+        refuse_shortage(state, workload, cluster)
+    if left:
+        raise GreenbatchError(f"{name} left {left} jobs waiting forever ({_START_ONE})")
+
+
+def refuse_draw(state: State, name: str, field: str, limit: str) -> NoReturn:
+    """Raise the error for jobs whose power is never allowed on the nodes that they get.
+
+    Raises:
+        InputError: always.
+    """
+    left = state.jobs.shape[0] - int(state.clock.started)
+    problem = f"leaves {left} jobs waiting forever, because those nodes that {name} gives them draw too much"
+    raise InputError(problem, field=field, fix=f"raise {limit}, or use a placement such as low-power")

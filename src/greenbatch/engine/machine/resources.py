@@ -1,0 +1,161 @@
+"""What the engine asks of what a machine has: what fits, what a job takes and gives back, what a blocked job reserves.
+
+A machine is a NamedTuple with the field ``totals``. A new kind of machine is one file: its class, what it does for the
+functions here and in `competition`, `work` and `node_choice`, and `machine_of` for the cluster that describes it.
+`fits`, `take`, `give` and `next_change_s` have to be implemented; what the others do by default holds for a pool.
+"""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import Protocol
+
+from greenbatch.engine.compile import compiled_small
+from greenbatch.engine.records import Clock, Expected, MachineTotals, Table
+from greenbatch.engine.variants import variant
+from greenbatch.workload import Workload
+
+
+class Machine(Protocol):
+    """A machine, as a part of the state."""
+
+    @property
+    def totals(self) -> MachineTotals:
+        """Processors and power of the machine as a whole."""
+        ...
+
+
+@singledispatch
+def machine_of(cluster: object, workload: Workload) -> Machine:
+    """The idle machine that a cluster describes; register a function for a new class of clusters.
+
+    Args:
+        cluster: the cluster.
+        workload: the jobs that it will run; row k is job k of the state.
+
+    Raises:
+        TypeError: no machine is registered for it.
+        InputError: a job can never run on it.
+    """
+    raise TypeError(f"no machine is registered for {type(cluster).__name__}")
+
+
+@variant()
+def fits(machine: Machine, job: int, processors: int, now_s: float) -> bool:
+    """Whether a job, which asks for some processors, can start now."""
+    raise TypeError
+
+
+@variant()
+def take(machine: Machine, job: int, processors: int, power_w: float, now_s: float, outlives: bool) -> float:
+    """Occupy what a job takes; it must fit.
+
+    Args:
+        machine: the machine.
+        job: row of the job.
+        processors: its processors.
+        power_w: its power, 0 if unknown. [W]
+        now_s: the clock. [s]
+        outlives: the job may end after the head's reservation begins, so it may only take what the head leaves.
+
+    Returns:
+        Its rate: work done per second, relative to the speed at which its run time was measured.
+    """
+    raise TypeError
+
+
+@variant()
+def give(machine: Machine, job: int, processors: int, power_w: float, now_s: float, is_last: bool) -> None:
+    """Release what a job took.
+
+    Args:
+        machine: the machine.
+        job: row of the job.
+        processors: its processors.
+        power_w: its power. [W]
+        now_s: the clock. [s]
+        is_last: nothing runs any more.
+    """
+    raise TypeError
+
+
+@variant(default=True)
+def rise_w(machine: Machine, job: int, power_w: float, outlives: bool) -> float:
+    """What a job that fits would add to the load if it started now. [W]
+
+    Args:
+        machine: the machine.
+        job: row of the job.
+        power_w: its power, 0 if unknown. [W]
+        outlives: see `take`.
+    """
+    return power_w
+
+
+@variant(default=True)
+def running_w(machine: Machine, job: int, power_w: float) -> float:
+    """Power of a running job, without what its nodes draw anyway. [W]"""
+    return power_w
+
+
+@variant()
+def next_change_s(machine: Machine, now_s: float) -> float:
+    """When waiting jobs may fit although nothing starts or ends, infinite if never. [s]"""
+    raise TypeError
+
+
+@compiled_small
+def reserve_by_total(
+    totals: MachineTotals, expected: Table[Expected], clock: Clock, processors: int, from_s: float
+) -> None:  # fmt: skip
+    """`reserve_for` if any free processors will do."""
+    need, free = processors, totals.free
+    i, stop = clock.expected_first, clock.expected_first + clock.running
+    shadow_s = from_s
+    while i < stop and free < need:
+        free += expected[i].processors
+        shadow_s = max(from_s, expected[i].end_s)
+        i += 1
+    while i < stop and expected[i].end_s <= shadow_s:
+        free += expected[i].processors
+        i += 1
+    clock.shadow_s, clock.spare = shadow_s, free - need
+
+
+@variant(default=True)
+def reserve_for(
+    machine: Machine, expected: Table[Expected], clock: Clock, job: int, processors: int, from_s: float
+) -> None:  # fmt: skip
+    """Compute when a blocked job can start by requested ends (``clock.shadow_s``), and what it leaves to others then.
+
+    ``clock.spare`` is the largest number of processors that a job which outlives that time may take. A running job
+    past its requested end is expected to end now.
+
+    Args:
+        machine: the machine.
+        expected: running jobs by requested end.
+        clock: output, and what is running.
+        job: row of the job.
+        processors: its processors.
+        from_s: the earliest start, now or later. [s]
+    """
+    reserve_by_total(machine.totals, expected, clock, processors, from_s)
+
+
+@variant(default=True)
+def fits_beside(machine: Machine, job: int, processors: int, spare: int) -> bool:
+    """Whether a job that fits now and outlives the reservation leaves enough to the head.
+
+    Args:
+        machine: the machine.
+        job: row of the job.
+        processors: its processors.
+        spare: processors that the head leaves.
+    """
+    return processors <= spare
+
+
+@variant(default=True)
+def is_recorded(machine: Machine) -> bool:
+    """Whether there is room to record where the next jobs start."""
+    return True

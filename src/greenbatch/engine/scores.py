@@ -1,0 +1,85 @@
+"""What a priority rule sees of the waiting jobs, and the scores that it gives them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any, cast
+
+import numpy as np
+
+from greenbatch.cluster import Cluster
+from greenbatch.engine.failures import refuse_scores
+from greenbatch.engine.interface import Attributes, Predicted, Queue
+from greenbatch.engine.prediction.protocol import SHORT_S, predicts
+from greenbatch.engine.program import Program
+from greenbatch.engine.state import State, attributes_of
+from greenbatch.workload import Workload
+
+
+def uses_attributes(rule: Callable[..., Any]) -> bool:
+    """Whether a rule's code names an attribute of jobs; if in doubt, it may."""
+    code = getattr(inspect.unwrap(getattr(rule, "py_func", rule)), "__code__", None)
+    return code is None or "attributes" in code.co_names
+
+
+def uses_predicted(rule: Callable[..., Any]) -> bool:
+    """Whether a rule's code names a prediction; if in doubt, it may."""
+    code = getattr(inspect.unwrap(getattr(rule, "py_func", rule)), "__code__", None)
+    return code is None or "predicted" in code.co_names
+
+
+def queue_now(state: State) -> Queue:
+    """Copies of the waiting jobs of a simulation."""
+    c, totals = state.clock, state.machine.totals
+    jobs = state.jobs[state.queue.job[c.first : c.last]]
+    return Queue(
+        float(c.now_s), float(totals.free), float(totals.processors), jobs["submit_s"], c.now_s - jobs["submit_s"],
+        jobs["requested_s"], jobs["processors"].astype(np.float64), jobs["power_w"], jobs["user"].astype(np.float64),
+        Attributes(*np.ascontiguousarray(state.attributes[state.queue.job[c.first : c.last]].T)),
+        _predicted(state, jobs["requested_s"]),
+    )  # fmt: skip
+
+
+def _predicted(state: State, requested_s: Any) -> Predicted:
+    """Copies of what is predicted of the waiting jobs."""
+    if not predicts(state.predictor):
+        return predicted_by_requests(requested_s)
+    c, known = state.clock, cast(Any, state.predictor.jobs)
+    rows = known[state.queue.job[c.first : c.last]]
+    return Predicted(*(np.array(rows[name]) for name in Predicted._fields))
+
+
+def predicted_by_requests(requested_s: Any) -> Predicted:
+    """What requested times predict."""
+    median_s, low_s, high_s, mean_s = (requested_s.copy() for _ in range(4))
+    return Predicted(median_s, low_s, high_s, mean_s, 1.0 / np.maximum(requested_s, SHORT_S))
+
+
+def queue_of(workload: Workload, cluster: Cluster, *, attributes: bool) -> Queue:
+    """All jobs of a workload as if waiting at time 0, for rules with fixed scores; copies, because rules may write."""
+    return Queue(
+        0.0, float(cluster.processors), float(cluster.processors), workload.submit_s.copy(), -workload.submit_s,
+        workload.requested_time_s.copy(), workload.processors.astype(np.float64),
+        np.where(np.isnan(workload.power_w), 0.0, workload.power_w), workload.user.astype(np.float64),
+        Attributes(*(attributes_of(workload).T.copy() if attributes else np.zeros((len(Attributes._fields), 0)))),
+        predicted_by_requests(workload.requested_time_s),
+    )  # fmt: skip
+
+
+def scores_of(program: Program, queue: Queue, now_s: float) -> Any:
+    """Scores of the jobs in a queue by a rule in plain Python, shape (q,).
+
+    Raises:
+        InputError: the rule does not return one number per job.
+    """
+    rule: Any = program.score
+    with np.errstate(divide="ignore"):
+        given = rule(queue)
+    try:
+        scores = np.asarray(given, dtype=None if np.iscomplexobj(given) else np.float64)
+    except (TypeError, ValueError):
+        refuse_scores(program.name, now_s)
+    if scores.dtype != np.float64 or scores.shape != queue.submit_s.shape or np.isnan(scores).any():
+        refuse_scores(program.name, now_s)
+    return scores
