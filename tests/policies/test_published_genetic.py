@@ -62,9 +62,9 @@ def run(trace: str, start: int, jobs: int, backfill: str, stream: Random, find: 
     question = scenario(trace, find)
     window, name = question.window(start, jobs), f"ga-published:eta={ETA[trace]}+{BACKFILLS[backfill]}"
     program = scheduler(name).program(window)
-    given = program, window, question.cluster, question.site, question.rules
-    policy = Watched(published_genetic(stream, ETA[trace], *given))
-    return run_policy(Session(*given[1:], program), policy), policy
+    given = window, question.cluster, question.site, question.rules
+    policy = Watched(published_genetic(stream, ETA[trace], program, window, question.site))
+    return run_policy(Session(*given, program), policy), policy
 
 
 def assert_same(outcome: Outcome, golden: Schedule, name: str) -> None:
@@ -134,7 +134,7 @@ def test_without_backfilling_a_plan_is_that_of_the_engine(window: Any, at: int, 
     count, eta = len(view.job_id), 0.01
     order = np.random.default_rng(seed).permutation(count).tolist()
     rules = Rules(commitment="sticky")
-    policy = published_genetic(Random(0), eta, program, jobs, CLUSTER, site, rules)  # noqa: S311
+    policy = published_genetic(Random(0), eta, program, jobs, site)  # noqa: S311
     plans = Plans(view, program, rules, Weights(1.0, eta * count / len(jobs)))
     (fitness,) = policy._fitness(policy._batch_of(view), [order])
     assert fitness == pytest.approx(plans.value(order), rel=1e-9)

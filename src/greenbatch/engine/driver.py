@@ -14,8 +14,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
+from greenbatch.cluster import Cluster, NodeCluster
 from greenbatch.engine.answers import action_of
+from greenbatch.engine.capabilities import features_of, refuse
 from greenbatch.engine.checked_view import checked_view
 from greenbatch.engine.codes import BACKFILL, BAD_SCORE, BY_POLICY, BY_SCORE, CHARGES_FOREVER, NOBODY, SLOT, WAKE_UP
 from greenbatch.engine.entry_points import step, with_decider
@@ -65,15 +66,12 @@ class ViewDriver:
         Raises:
             InputError: the capacity follows the power, or on nodes, the scheduler depends on what a view does not show.
         """
-        if isinstance(cluster, PoweredCluster):
-            problem = "cannot be driven from views where the capacity follows the power"
-            raise InputError(problem, field=program.name, fix="simulate it, or use a pool or nodes")
+        refuse(program, {**features_of(cluster, None, rules, program), "views": True})
         self.program, self.policy, self.cluster, self.rules = program, policy, cluster, rules
         self.memory, self._steer = Memory(), steer
         self._decider: Any = None
         self._machines: MachineOfViews | None = None
         if isinstance(cluster, NodeCluster):
-            _check_nodes(program, cluster, rules)
             self._machines = MachineOfViews(cluster)
         if policy is None and program.policy is not None:
             self.policy = program.policy(program, workload_of(self.memory), cluster, None, rules)
@@ -281,32 +279,6 @@ class ViewDriver:
             InputError: the file does not belong to this scheduler, or is damaged.
         """
         self.memory, self._decider = read_memory(file, self.program, self.policy, self.cluster, self.rules)
-
-
-def _check_nodes(program: Program, cluster: NodeCluster, rules: Rules) -> None:
-    """Refuse what depends on more than a view shows of nodes.
-
-    Raises:
-        InputError: one of these.
-    """
-    name = program.name
-    if cluster.power_on == "on-demand":
-        problem = "cannot be driven from views, which do not show when nodes boot or shut down"
-        raise InputError(problem, field=name, fix='use power_on = "always"')
-    if rules.dvfs_level:
-        problem = "cannot be driven from views, which do not show DVFS levels"
-        raise InputError(problem, field=name, fix="leave rules.dvfs_level at 0")
-    unseen = {
-        "the order of its list of nodes": program.backfill == "easy-irmasim",
-        "its reservations of nodes": program.decider is not None and not program.decider.driven_on_nodes,
-        "the memory bandwidth in use": program.placement == "high-mem-bw" and cluster.contention != "none",
-    }
-    for what, is_needed in unseen.items():
-        if is_needed:
-            problem = f"cannot be driven from views on nodes, which do not show {what}"
-            raise InputError(
-                problem, field=name, fix="use another backfilling or placement, such as easy and worst-fit"
-            )
 
 
 def _started(state: State) -> Any:

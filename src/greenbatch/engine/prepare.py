@@ -8,6 +8,7 @@ from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, PoweredCluster
 from greenbatch.cluster.machines import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
+from greenbatch.engine.capabilities import features_of, refuse
 from greenbatch.engine.capacity.suspension import next_failure_s
 from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.dependencies import refuse_followers
@@ -74,7 +75,7 @@ def prepare(
     if score is not None:
         state.jobs["score"] = score
     arrange_nodes(state, cluster, program)
-    arrange_pools(state, cluster, rules, program)
+    arrange_pools(state, cluster, rules)
     return state
 
 
@@ -108,14 +109,13 @@ def _check_parts(
     if cluster.processors > MOST_PROCESSORS:
         fix = f"at most {MOST_PROCESSORS:,}"
         raise InputError(f"{cluster.processors} are too many to simulate", field="cluster.processors", fix=fix)
+    refuse(program, features_of(cluster, site, rules, program))
     if rules.power_cap_w:
-        _check_cap(workload, cluster, rules.power_cap_w, program, level)
+        _check_cap(workload, cluster, rules.power_cap_w, level)
     if charges_by_rank(program) and (site is None or site.storage is None or site.storage.dispatch != "scheduler"):
         refuse_command(program.name, site)
     if site is not None and site.held_limit_w < np.inf:
-        _check_import_limit(workload, cluster, site, program, level)
-    if program.outages:
-        _check_outages(cluster, program)
+        _check_import_limit(workload, cluster, site, level)
     _check_dependencies(workload, cluster, rules, program)
 
 
@@ -135,20 +135,13 @@ def _check_dependencies(workload: Workload, cluster: Cluster, rules: Rules, prog
             refuse_followers(workload, rules, who)
 
 
-def _check_cap(
-    workload: Workload, cluster: Cluster, power_cap_w: float, program: Program, level: DvfsLevel
-) -> None:  # fmt: skip
-    """Refuse a power cap that a job can never keep, or that the scheduler does not know.
+def _check_cap(workload: Workload, cluster: Cluster, power_cap_w: float, level: DvfsLevel) -> None:
+    """Refuse a power cap that a job can never keep.
 
     Raises:
-        InputError: one of these.
+        InputError: a job cannot.
     """
     field = "rules.power_cap_w"
-    if program.decider is not None or program.backfill == "easy-irmasim":
-        fix = "use a priority rule with none, first-fit, easy or green backfilling"
-        raise InputError(f"is not known to {program.name}", field=field, fix=fix)
-    if isinstance(cluster, NodeCluster) and cluster.power_on == "on-demand":
-        raise InputError("cannot be kept while nodes boot", field=field, fix='use power_on = "always"')
     least_w = cluster.first_power_w + np.nan_to_num(workload.power_w) * level.power
     if (beyond := np.flatnonzero(least_w > power_cap_w)).size:
         job = beyond[0]
@@ -156,35 +149,12 @@ def _check_cap(
         raise InputError(problem, field=field, fix="raise the cap or drop the job")
 
 
-def knows_limit(program: Program) -> bool:
-    """Whether a scheduler starts jobs, and reserves for them, with regard to a limit of imports."""
-    return (program.decider is None or program.decider.knows_import_limit) and program.backfill != "easy-irmasim"
-
-
-def check_knows_limit(program: Program, problem: str, *, field: str, otherwise: str) -> None:
-    """Refuse a scheduler that would start jobs, or reserve for them, without regard to a limit of imports.
+def _check_import_limit(workload: Workload, cluster: Cluster, site: Site, level: DvfsLevel) -> None:
+    """Refuse a limit of imports that a job can never keep.
 
     Raises:
-        InputError: it would.
+        InputError: a job cannot.
     """
-    if not knows_limit(program):
-        fix = f"use a priority rule with none, first-fit, easy or green backfilling, or {otherwise}"
-        raise InputError(f"{problem}, which is not known to {program.name}", field=field, fix=fix)
-
-
-def _check_import_limit(
-    workload: Workload, cluster: Cluster, site: Site, program: Program, level: DvfsLevel
-) -> None:  # fmt: skip
-    """Refuse a limit of imports that a job can never keep, or that the scheduler does not know.
-
-    Raises:
-        InputError: one of these.
-    """
-    field = "site.grid.over_limit"
-    check_knows_limit(program, "is hold", field=field, otherwise='over_limit = "count"')
-    if isinstance(cluster, NodeCluster) and cluster.power_on == "on-demand":
-        fix = 'use power_on = "always", or over_limit = "count"'
-        raise InputError("is hold, which cannot be kept while nodes boot", field=field, fix=fix)
     least_w = cluster.first_power_w + np.nan_to_num(workload.power_w) * level.power
     most_w = float(site.load_limit_w(site.held_limit_w).max())
     if (beyond := np.flatnonzero(least_w > most_w * (1.0 + ROUNDING))).size:
@@ -195,18 +165,6 @@ def _check_import_limit(
         )
         fix = 'raise the limit, drop the job, or use over_limit = "count"'
         raise InputError(problem, field="site.grid.import_limit_w", fix=fix)
-
-
-def _check_outages(cluster: Cluster, program: Program) -> None:
-    """Refuse outages that the scheduler does not know.
-
-    Raises:
-        InputError: it reserves nodes by itself.
-    """
-    reserves = program.decider is not None and program.decider.reserves_nodes and isinstance(cluster, NodeCluster)
-    if program.backfill == "easy-irmasim" or reserves:
-        fix = "use a priority rule with none, first-fit, easy or green backfilling"
-        raise InputError(f"are not known to {program.name}", field="outages", fix=fix)
 
 
 def check_slots(longest_s: float, step_s: float, *, field: str) -> None:
@@ -221,71 +179,33 @@ def check_slots(longest_s: float, step_s: float, *, field: str) -> None:
 
 
 def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
-    """Set the placement of a program on the nodes of a state, if it has any.
-
-    Raises:
-        InputError: the program needs a pool, or nodes that are always on.
-    """
+    """Set the placement of a program on the nodes of a state, if it has any."""
     if not isinstance(cluster, NodeCluster) or not isinstance(state.machine, Nodes):
         return
-    if program.decider is not None and not program.decider.on_nodes:
-        problem, fix = "cannot place jobs on nodes yet", "use a priority rule, or a cluster without [[cluster.groups]]"
-        raise InputError(problem, field=program.name, fix=fix)
     keeps_list = program.backfill == "easy-irmasim"
-    reserves = program.decider is not None and program.decider.reserves_nodes
-    if cluster.power_on == "on-demand" and (keeps_list or reserves):
-        problem = "reserves nodes without allowing for their boots"
-        raise InputError(problem, field=program.name, fix='use easy backfilling, or power_on = "always"')
     arrange(state.machine, cluster.node_names, program.placement, program.placement_seed, keeps_list=keeps_list)
     if program.spans:
         span(state.machine)
     state.machine.counts.kill = state.rules.kill
 
 
-def arrange_pools(state: State, cluster: Cluster, rules: Rules, program: Program) -> None:
+def arrange_pools(state: State, cluster: Cluster, rules: Rules) -> None:
     """Set the pools of a machine whose capacity follows the power.
 
     Raises:
-        InputError: the machine has no pools, or the scheduler does not know them.
+        InputError: the machine has no pools.
     """
     if not isinstance(state.capacity, Varying):
         if rules.pools is not None:
             fix = "describe a machine with capacity, or leave the pools out"
             raise InputError("are for a machine whose capacity follows the power", field="rules.pools", fix=fix)
         return
-    _check_powered(cluster, rules, program)
     begin_s = float(state.clock.now_s)
     for name, value in ({} if rules.pools is None else rules.pools.counts(begin_s)).items():
         setattr(state.capacity.counts, name, value)
     counts = state.capacity.counts
     if counts.failure_rate > 0.0:
         counts.failure_s = next_failure_s(counts, begin_s, cluster.processors)
-
-
-def _check_powered(cluster: Cluster, rules: Rules, program: Program) -> None:
-    """Refuse what a pool with GPUs, or one whose capacity follows the power, does not know.
-
-    Raises:
-        InputError: the scheduler or a rule does not.
-    """
-    follows = isinstance(cluster, PoweredCluster) and cluster.powered is not None
-    what = "a capacity that follows the power" if follows else "the GPUs of a pool"
-    without = "without the capacity" if follows else "without cluster.gpus"
-    knows = program.decider is None or program.decider.on_powered
-    if not knows or program.backfill not in KNOWS_POWER:
-        fix = f"use a priority rule with {', '.join(KNOWS_POWER)} backfilling, or a machine {without}"
-        raise InputError(f"does not know {what}", field=program.name, fix=fix)
-    for field, value, other in (
-        ("commitment", rules.commitment == "sticky", 'use commitment = "reconsider"'),
-        ("power_cap_w", rules.power_cap_w > 0.0, "leave it out"),
-    ):
-        if value:
-            problem = f"is {getattr(rules, field)}, which does not know {what}"
-            raise InputError(problem, field=f"rules.{field}", fix=f"{other}, or use a machine {without}")
-
-
-KNOWS_POWER = ("none", "first-fit", "easy")
-"""Backfillings for pools with GPUs and for machines whose capacity follows the power."""
 
 
 def rule_settings(program: Program) -> dict[str, float]:

@@ -60,16 +60,8 @@ class Pass:
     derives from the window; None if ``begin`` only reads its size."""
     wakes_at_supply_changes: bool = False
     """Whether a decision is also due at every change of supply."""
-    on_nodes: bool = False
-    """Whether it can place jobs on nodes; otherwise the machine must be a pool."""
-    on_powered: bool = False
-    """Whether it knows GPUs, pools of jobs and a capacity that follows the power."""
-    reserves_nodes: bool = False
-    """Whether it reserves nodes by requested ends, which does not allow for boots."""
-    knows_import_limit: bool = False
-    """Whether it starts jobs as `limits.can_start` allows, so that a limit of the grid connection can hold them."""
-    driven_on_nodes: bool = True
-    """Whether a view shows all that it needs of nodes; False if it remembers reservations of them by row of the job."""
+    knows: tuple[str, ...] = ()
+    """Features that it knows, for a policy without a row of its own in ``capabilities.toml``."""
     ahead_s: float = 0.0
     """How long after now the latest start that it considers may be, for the size of the forecast. [s]"""
 
@@ -88,6 +80,8 @@ class Program:
     policy: Callable[[Program, Workload, Cluster, Site | None, Rules], Policy] | None = None
     """Creates the Python object that decides, for policies made for a machine or for a window of jobs; it gets the
     program with the scheduler's backfilling and settings."""
+    row: str = ""
+    """Its row in ``capabilities.toml``; by default that of its decider, or of priority rules."""
     decider: Pass | None = None
     """Decides instead of a priority rule, whose scores it may use."""
     score: Callable[[Queue], Any] | None = None

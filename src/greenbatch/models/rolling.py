@@ -79,10 +79,8 @@ def rolling(
         _: Program, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
     ) -> RollingHorizon:  # fmt: skip
         from greenbatch.policies.futures import Sampler, truth
-        from greenbatch.policies.machines import check_machine
         from greenbatch.policies.rolling_horizon import Plan, RollingHorizon, settings_of
 
-        check_machine("rolling", cluster, rules, site)
         if is_perfect and not len(workload):
             problem = "knows the future, so it cannot be driven from views"
             raise InputError(problem, field="rolling", fix="use knowledge=sampled, or simulate it on a window")
@@ -91,4 +89,6 @@ def rolling(
         known = truth(workload, cluster, site, rules) if is_perfect else Sampler(error, int(seed))
         return RollingHorizon(plan, known, cluster, rules)
 
-    return Program(name="rolling", policy=policy, needs_site=True, settings={"sticky": 0.0, "tick_s": 0.0})
+    return Program(
+        name="rolling", row="rolling", policy=policy, needs_site=True, settings={"sticky": 0.0, "tick_s": 0.0}
+    )

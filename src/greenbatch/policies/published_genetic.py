@@ -19,16 +19,13 @@ from random import Random
 
 import numpy as np
 
-from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.interface import Decision, Start, View
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Slots, record_of, table_of
-from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.errors import InputError
 from greenbatch.policies.compiled.published_plans import EASY, GREEN, NO_BACKFILL, Batch, Planned, fitness_of
-from greenbatch.policies.machines import check_machine
 from greenbatch.policies.orders import Order, large_first, order_crossover, rank_of, swap, swap_blocks
 from greenbatch.workload import Workload
 
@@ -146,15 +143,14 @@ def _by_blocks(order: Order, stream: Random) -> None:
 
 
 def published_genetic(
-    stream: Random, eta: float, program: Program, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
+    stream: Random, eta: float, program: Program, workload: Workload, site: Site | None
 ) -> PublishedGenetic:  # fmt: skip
     """The policy for a window of jobs.
 
     Raises:
-        InputError: the machine has nodes, the backfilling is not one of the published code, or no window is known.
+        InputError: the backfilling is not one of the published code, or no window is known.
     """
     name = "ga-published"
-    check_machine(name, cluster, rules, site)
     if program.backfill not in BACKFILLS:
         fix = "use " + " or ".join(BACKFILLS)
         raise InputError(f"does not know {program.backfill} backfilling", field=name, fix=fix)

@@ -45,13 +45,13 @@ class Published:
     """Random numbers that go on from an earlier window; None to begin with the seed."""
 
     def __call__(
-        self, program: Program, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
+        self, program: Program, workload: Workload, _: Cluster, site: Site | None, __: Rules
     ) -> PublishedGenetic:
         """The policy for a window of jobs."""
         from greenbatch.policies.published_genetic import published_genetic
 
         stream = Random(self.seed) if self.stream is None else self.stream  # noqa: S311  (the published stream)
-        return published_genetic(stream, self.eta, program, workload, cluster, site, rules)
+        return published_genetic(stream, self.eta, program, workload, site)
 
 
 @planner("ga-published", backfills=True, places=False, eta=ETA, seed=SEED)
@@ -64,7 +64,9 @@ def ga_published(_: Workload, *, eta: float, seed: float) -> Program:
     ``easy-schedgym`` and ``green``. Source: the code of GAS-MARL §5.3 (see docs/decisions).
     """
     settings = {"sticky": 1.0, "per_instant": 0.0, "tick_s": 0.0}  # its own rules of when to decide
-    return Program(name="ga-published", policy=Published(eta, int(seed)), needs_site=True, settings=settings)
+    return Program(
+        name="ga-published", row="ga-published", policy=Published(eta, int(seed)), needs_site=True, settings=settings
+    )
 
 
 @planner("ga", backfills=True, places=False, **_PARAMETERS)
@@ -98,14 +100,10 @@ def _program(
     name: str, search: Search, *, eta: float, renewable: float, cost: float, carbon: float, evaluations: float,
     seed: float,
 ) -> Program:  # fmt: skip
-    def policy(
-        program: Program, _: Workload, cluster: Cluster, site: Site | None, rules: Rules
-    ) -> OrderPlanner:  # fmt: skip
-        from greenbatch.policies.machines import check_machine
+    def policy(program: Program, _: Workload, __: Cluster, ___: Site | None, rules: Rules) -> OrderPlanner:
         from greenbatch.policies.order_planner import OrderPlanner
         from greenbatch.policies.plans import Weights
 
-        check_machine(name, cluster, rules, site)
         return OrderPlanner(search, Weights(renewable, eta, cost, carbon), int(evaluations), int(seed), program, rules)
 
-    return Program(name=name, policy=policy)
+    return Program(name=name, row=name, policy=policy)

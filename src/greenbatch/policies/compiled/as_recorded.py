@@ -44,4 +44,4 @@ def _begin(workload: Workload, _: Cluster, __: Rules) -> AsRecorded:
     return AsRecorded(np.nan_to_num(workload.recorded_wait_s))
 
 
-AS_RECORDED = Pass(name="as-recorded", begin=_begin, on_nodes=True, on_powered=True)
+AS_RECORDED = Pass(name="as-recorded", begin=_begin)

@@ -169,4 +169,4 @@ def cheapest_start_pass(decider: CheapestStart, tick_s: float) -> Pass:
         return decider
 
     ahead_s = decider.horizon_s + 2.0 * tick_s
-    return Pass(name="cheapest-start", begin=begin, ahead_s=ahead_s, on_nodes=True, reserves_nodes=True)
+    return Pass(name="cheapest-start", begin=begin, ahead_s=ahead_s)

@@ -210,4 +210,4 @@ def _begin(workload: Workload, cluster: Cluster, _: Rules) -> Conservative | Con
     return node_plan(rule, workload, cluster) if isinstance(cluster, NodeCluster) else Conservative(rule)
 
 
-CONSERVATIVE = Pass(name="conservative", begin=_begin, on_nodes=True, reserves_nodes=True, driven_on_nodes=False)
+CONSERVATIVE = Pass(name="conservative", begin=_begin)

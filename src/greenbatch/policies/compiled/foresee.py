@@ -305,4 +305,4 @@ def foresee_pass(decider: Foresee, tick_s: float) -> Pass:
     def begin(_: Workload, __: Cluster, ___: Rules) -> Foresee:
         return decider._replace(drops_w=np.zeros(SLOTS + 1), lightest=np.zeros(1))
 
-    return Pass(name="foresee", begin=begin, knows_import_limit=True, ahead_s=decider.horizon_s + 2.0 * tick_s)
+    return Pass(name="foresee", begin=begin, ahead_s=decider.horizon_s + 2.0 * tick_s)

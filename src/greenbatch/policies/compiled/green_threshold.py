@@ -108,4 +108,4 @@ def green_threshold_pass(decider: GreenThreshold) -> Pass:
     def begin(_: Workload, __: Cluster, ___: Rules) -> GreenThreshold:
         return decider
 
-    return Pass(name="green-threshold", begin=begin, knows_import_limit=True, wakes_at_supply_changes=True)
+    return Pass(name="green-threshold", begin=begin, wakes_at_supply_changes=True)

@@ -54,4 +54,4 @@ def min_min_pass(sign: float) -> Pass:
     def begin(_: Workload, __: Cluster, ___: Rules) -> BestFirst:
         return BestFirst(sign)
 
-    return Pass(name="min-min" if sign > 0 else "max-min", begin=begin, on_nodes=True)
+    return Pass(name="min-min" if sign > 0 else "max-min", begin=begin)

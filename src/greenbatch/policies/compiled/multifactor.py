@@ -196,7 +196,7 @@ def multifactor_pass(weights: PriorityWeights | None) -> Pass:
             np.zeros((min(cluster.processors, len(workload) or _MOST_RUNNING), 5)),
         )  # fmt: skip
 
-    return Pass(name="slurm-multifactor", begin=begin, knows_import_limit=True, on_nodes=True)
+    return Pass(name="slurm-multifactor", begin=begin)
 
 
 def _of_partitions(workload: Workload, priority: Priority, weights: PriorityWeights) -> tuple[Floats, Floats]:

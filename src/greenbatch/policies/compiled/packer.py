@@ -204,4 +204,4 @@ def packer_pass(size: float, bias: float, age: float, length: float, balance: fl
         free = np.zeros(MOST_CUTS), np.zeros(MOST_CUTS, np.int32), np.zeros(MOST_CUTS, np.int32)
         return Packer(size, bias, age, length, balance, *jobs, np.zeros(MOST, np.int32), *free)
 
-    return Pass(name="packer", begin=begin, on_powered=True)
+    return Pass(name="packer", begin=begin)

@@ -100,4 +100,4 @@ def random_pass(of: int, seed: int) -> Pass:
             raise InputError(problem, field="random-action", fix=USE_POWERED)
         return RandomAction(of, seed, 0 if rules.pools is None else rules.pools.ready, np.zeros(1, np.int64))
 
-    return Pass(name="random-action", begin=begin, on_powered=True)
+    return Pass(name="random-action", begin=begin)

@@ -359,7 +359,7 @@ def lookahead_pass(weights: Floats, baseline: Program, fill: float = 0.0, joule:
     def learn(decider: Lookahead, known: Workload, cluster: Cluster, rules: Rules) -> Lookahead:
         return decider._replace(progress=baseline_progress(known, cluster, rules, baseline))
 
-    return Pass(name="lookahead", begin=begin, learn=learn, on_nodes=True, reserves_nodes=True)
+    return Pass(name="lookahead", begin=begin, learn=learn)
 
 
 def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Floats, terms: Ints) -> None:
