@@ -20,6 +20,7 @@ from texts import NOTHING, markdown, table
 
 from greenbatch.cli.app import VERBS
 from greenbatch.energy.units import BOUNDS, CANONICAL, unit_names
+from greenbatch.engine.capabilities import No, capabilities
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.settings import Parameter
 from greenbatch.metrics import METRICS, PER_JOB
@@ -46,6 +47,37 @@ def backfillings() -> str:
             for name, told in BACKFILLINGS.items()]  # fmt: skip
     head = ("Backfilling", "Which jobs may overtake a job that does not fit", "Parameters: defaults, ranges")
     return table(head, rows)
+
+
+def combinations() -> str:
+    """Every part of a scheduler, and with which features it goes."""
+    known, kinds = capabilities(), ("policy", "backfilling", "placement", "feature")
+    rows = []
+    for kind in kinds:
+        for name in known.parts.get(kind, ()):
+            cells = [known.no(kind, name, feature) for feature in known.features]
+            rows.append((kind, f"`{name}`", *("yes" if each is None else _cell(each) for each in cells)))
+    return table(("Part", "Name", *known.features), rows)
+
+
+def _cell(no: No) -> str:
+    return no.kind + (f" (beside {no.beside})" if no.beside else "")
+
+
+def features() -> str:
+    """What the columns of `combinations` are."""
+    return table(("Column", "What it is"), [(name, markdown(told)) for name, told in capabilities().features.items()])
+
+
+def refusals() -> str:
+    """Every no of the table, with its reason."""
+    known, rows = capabilities(), []
+    for no in known.noes:
+        who = ", ".join(f"`{name}`" for name in no.names or [n for n in known.parts[no.part] if no.is_about(n)])
+        beside = f" on {no.beside}" if no.beside else ""
+        values = {"name": "the scheduler", "feature": "it", "without": "it", "value": "set"}
+        rows.append((who, ", ".join(no.features) + beside, no.kind, markdown(no.problem.format(**values))))
+    return table(("Part", "Does not go with", "Why", "What the message says"), rows)
 
 
 def placements() -> str:
@@ -116,6 +148,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "policies": policies,
     "backfillings": backfillings,
     "placements": placements,
+    "combinations": combinations,
+    "features": features,
+    "refusals": refusals,
     "charge": charge,
     "shipped-scenarios": shipped,
     **{f"scenario-{name}": partial(section, name) for name in sections()},

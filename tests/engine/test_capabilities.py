@@ -1,0 +1,90 @@
+"""The table of what works with what is true: each yes runs, each no is refused in one line."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from digests import CLUSTER, SITE, random_jobs
+from cases import workload
+from kinds import MACHINES, PRICE
+
+sys.path.append(str(Path(__file__).parents[1] / "rare"))
+
+from cases_rare import rare
+
+from greenbatch.engine.capabilities import capabilities
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.simulate import simulate
+from greenbatch.errors import InputError
+from greenbatch.schedulers import entries, scheduler
+from greenbatch.schedulers.during_outages import DuringOutages
+from greenbatch.workload import Outage
+
+NAMES = {
+    "rule": "fcfs", "conservative": "fcfs+conservative", "lookahead": "gas-marl-plus@lublin-256", "ga": "ga:evaluations=60+easy",
+    "aco": "aco:evaluations=60+easy", "ga-published": "ga-published+none", "cheapest-start": "cheapest-start:horizon=60:tick=7",
+    "foresee": "foresee:horizon=60:tick=7", "green-threshold": "green-threshold:tick=7:limit=60",
+    "rolling": "rolling:futures=1:horizon=3600",
+}  # fmt: skip
+"""Row of a policy -> a scheduler of it, if its name is another one."""
+OF_READY_JOBS = {"packer", "random-action"}
+"""Policies for the ready jobs of a machine whose capacity follows the power, and for no other."""
+OUTAGE = Outage(begin_s=30.0, end_s=40.0)
+
+
+def question(feature: str) -> tuple[Any, Any, Any, Rules]:
+    """A small simulation that has a feature: jobs, machine, supply, rules."""
+    jobs, cluster, site, rules = workload(random_jobs(1, 10)), CLUSTER, SITE, Rules()
+    if feature in ("nodes", "boots"):
+        cluster = MACHINES["nodes" if feature == "nodes" else "booting nodes"]
+    elif feature in ("capacity", "gpus"):
+        where = rare(ticks=20, level=0.7 if feature == "capacity" else 1.0)
+        jobs, cluster, rules = where.workload, where.cluster, where.rules
+        cluster = cluster if feature == "capacity" else replace(cluster, powered=None)
+    elif feature == "power_cap":
+        rules = Rules(power_cap_w=1e6)
+    elif feature == "import_limit":
+        site = replace(SITE, grid=replace(PRICE, import_limit_w=1e6, over_limit="hold"))
+    return jobs, cluster, site, rules
+
+
+def run(name: str, feature: str, beside: str = "") -> Any:
+    jobs, cluster, site, rules = question(feature)
+    if beside:
+        cluster = question(beside)[1]
+    how: Any = scheduler(name)
+    if feature == "outages":
+        how = DuringOutages(name, how, (OUTAGE,))
+    return simulate(jobs, cluster, site, rules, how)
+
+
+WALKED = ("nodes", "boots", "capacity", "gpus", "power_cap", "import_limit", "outages")
+PAIRS = [
+    (kind, name, feature) for kind in ("policy", "backfilling") for name in capabilities().parts[kind]
+    for feature in WALKED if not (name in OF_READY_JOBS and feature not in ("capacity", "gpus"))
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "name", "feature"), PAIRS)
+def test_each_yes_runs_and_each_no_is_refused(kind: str, name: str, feature: str) -> None:
+    spelled = NAMES.get(name, name) if kind == "policy" else f"fcfs+{name}"
+    no = capabilities().no(kind, name, feature)
+    if no is not None:
+        with pytest.raises(InputError, match=r"use |leave"):
+            run(spelled, feature, no.beside)
+        return
+    outcome = run(spelled, feature)
+    assert np.isfinite(outcome.start_s).any()
+
+
+def test_every_policy_has_a_row() -> None:
+    known, jobs = capabilities().parts["policy"], workload(random_jobs(1, 3))
+    for name, entry in entries().items():
+        if entry.built_in:
+            program = scheduler(name).program(jobs)
+            assert (program.row or (program.decider.name if program.decider else "rule")) in known, name
