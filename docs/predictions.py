@@ -30,8 +30,8 @@ from greenbatch.engine.log import drained, new_readings
 from greenbatch.engine.prediction.protocol import SHORT_S, predicts
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import decider_of
-from greenbatch.engine.scores import predicted_by_requests
 from greenbatch.engine.rules import PredictorName
+from greenbatch.engine.scores import predicted_by_requests
 from greenbatch.engine.simulate import last_state
 from greenbatch.engine.stacked import type_of
 from greenbatch.engine.state import State

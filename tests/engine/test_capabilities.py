@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from digests import CLUSTER, SITE, random_jobs
 from cases import workload
+from digests import CLUSTER, SITE, random_jobs
 from kinds import MACHINES, PRICE
 
 sys.path.append(str(Path(__file__).parents[1] / "rare"))
@@ -26,10 +26,10 @@ from greenbatch.schedulers.during_outages import DuringOutages
 from greenbatch.workload import Outage
 
 NAMES = {
-    "rule": "fcfs", "conservative": "fcfs+conservative", "lookahead": "gas-marl-plus@lublin-256", "ga": "ga:evaluations=60+easy",
-    "aco": "aco:evaluations=60+easy", "ga-published": "ga-published+none", "cheapest-start": "cheapest-start:horizon=60:tick=7",
-    "foresee": "foresee:horizon=60:tick=7", "green-threshold": "green-threshold:tick=7:limit=60",
-    "rolling": "rolling:futures=1:horizon=3600",
+    "rule": "fcfs", "conservative": "fcfs+conservative", "lookahead": "gas-marl-plus@lublin-256",
+    "ga": "ga:evaluations=60+easy", "aco": "aco:evaluations=60+easy", "ga-published": "ga-published+none",
+    "cheapest-start": "cheapest-start:horizon=60:tick=7", "foresee": "foresee:horizon=60:tick=7",
+    "green-threshold": "green-threshold:tick=7:limit=60", "rolling": "rolling:futures=1:horizon=3600",
 }  # fmt: skip
 """Row of a policy -> a scheduler of it, if its name is another one."""
 OF_READY_JOBS = {"packer", "random-action"}
@@ -50,7 +50,7 @@ def question(feature: str) -> tuple[Any, Any, Any, Rules]:
         rules = Rules(power_cap_w=1e6)
     elif feature == "import_limit":
         site = replace(SITE, grid=replace(PRICE, import_limit_w=1e6, over_limit="hold"))
-    return jobs, cluster, site, rules
+    return jobs.with_columns(recorded_wait_s=np.arange(float(len(jobs)))), cluster, site, rules
 
 
 def run(name: str, feature: str, beside: str = "") -> Any:
@@ -83,7 +83,7 @@ def test_each_yes_runs_and_each_no_is_refused(kind: str, name: str, feature: str
 
 
 def test_every_policy_has_a_row() -> None:
-    known, jobs = capabilities().parts["policy"], workload(random_jobs(1, 3))
+    known, jobs = capabilities().parts["policy"], question("")[0]
     for name, entry in entries().items():
         if entry.built_in:
             program = scheduler(name).program(jobs)

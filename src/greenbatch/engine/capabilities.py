@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from typing import Any
 
 import numpy as np
 
@@ -66,11 +67,13 @@ def capabilities() -> Capabilities:
     """The table, read once."""
     text = (resources.files("greenbatch.engine") / "capabilities.toml").read_text(encoding="utf-8")
     raw = tomllib.loads(text)
-    noes = (
-        {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()} for row in raw["no"]
-    )
     parts = {kind: tuple(names) for kind, names in raw["parts"].items()}
-    return Capabilities(raw["features"], parts, tuple(No(**row) for row in noes))
+    return Capabilities(raw["features"], parts, tuple(map(_no, raw["no"])))
+
+
+def _no(row: dict[str, Any]) -> No:
+    fields: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in row.items()}
+    return No(**fields)
 
 
 def features_of(cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> dict[str, object]:
