@@ -52,12 +52,13 @@ def backfillings() -> str:
 def combinations() -> str:
     """Every part of a scheduler, and with which features it goes."""
     known, kinds = capabilities(), ("policy", "backfilling", "placement", "feature")
+    shown = [name for name in known.features if name not in ("sticky", "dvfs", "contention")]  # of no part by itself
     rows = []
     for kind in kinds:
         for name in known.parts.get(kind, ()):
-            cells = [known.no(kind, name, feature) for feature in known.features]
+            cells = [known.no(kind, name, feature) for feature in shown]
             rows.append((kind, f"`{name}`", *("yes" if each is None else _cell(each) for each in cells)))
-    return table(("Part", "Name", *known.features), rows)
+    return table(("Part", "Name", *shown), rows)
 
 
 def _cell(no: No) -> str:
