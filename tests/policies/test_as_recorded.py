@@ -82,14 +82,10 @@ def test_a_trace_without_waits_is_refused():
 
 def test_a_record_cannot_be_driven_from_views():
     from greenbatch.engine.driver import ViewDriver
-    from greenbatch.engine.program import Program
-    from greenbatch.engine.session import Session
 
-    jobs, cluster = jobs_of((0, 20, 4, 5)), Cluster.pooled(8)
-    driver = ViewDriver(scheduler("as-recorded").program(jobs), None, cluster, Rules())
-    view = Session(jobs, cluster, None, Rules(), Program(name="batch system")).view()
+    program = scheduler("as-recorded").program(jobs_of((0, 20, 4, 5)))
     with pytest.raises(InputError, match="cannot be driven from views"):
-        driver.decide(view)
+        ViewDriver(program, None, Cluster.pooled(8), Rules())
 
 
 def test_it_takes_no_backfilling():
