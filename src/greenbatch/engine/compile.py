@@ -230,6 +230,7 @@ def is_ours(kind: Any) -> bool:
     """
     if isinstance(kind, tuple | list):
         return all(map(is_ours, kind))
+    kind = getattr(kind, "of", kind)  # what a `Reference` refers to
     made = getattr(kind, "instance_class", None)
     if made is not None and not made.__module__.startswith(
         tuple(f"{_PACKAGE}.{each.replace('/', '.')}." for each in COMPILED)

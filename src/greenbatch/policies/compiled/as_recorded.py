@@ -13,7 +13,6 @@ from greenbatch.engine.records import Floats
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, wait_until
-from greenbatch.errors import InputError
 from greenbatch.policies.compiled.conservative import start_due
 from greenbatch.workload import Workload
 
@@ -38,9 +37,6 @@ def start_as_recorded(decider: AsRecorded, s: State) -> None:
 
 
 def _begin(workload: Workload, _: Cluster, __: Rules) -> AsRecorded:
-    if not len(workload):
-        problem = "repeats recorded starts, so it cannot be driven from views"
-        raise InputError(problem, field="as-recorded", fix="simulate it on a trace")
     return AsRecorded(np.nan_to_num(workload.recorded_wait_s))
 
 
