@@ -57,9 +57,8 @@ class Capabilities:
 
     def no(self, kind: str, name: str, feature: str) -> No | None:
         """Why a part does not go with a feature; None if it does."""
-        return next(
-            (no for no in self.noes if (no.part, feature in no.features) == (kind, True) and no.is_about(name)), None
-        )
+        noes = (no for no in self.noes if no.part == kind and no.is_about(name))
+        return next((no for no in noes if feature in no.features), None)
 
 
 @cache
@@ -78,18 +77,19 @@ def _no(row: dict[str, Any]) -> No:
 
 def features_of(cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> dict[str, object]:
     """The features that a simulation has -> what is set, for messages."""
-    powered = isinstance(cluster, PoweredCluster)
+    nodes = cluster if isinstance(cluster, NodeCluster) else None
+    powered = cluster if isinstance(cluster, PoweredCluster) else None
     found = {
-        "nodes": isinstance(cluster, NodeCluster),
-        "boots": isinstance(cluster, NodeCluster) and cluster.power_on == "on-demand",
-        "capacity": isinstance(cluster, PoweredCluster) and cluster.powered is not None,
-        "gpus": isinstance(cluster, PoweredCluster) and cluster.powered is None,
+        "nodes": nodes is not None,
+        "boots": nodes is not None and nodes.power_on == "on-demand",
+        "capacity": powered is not None and powered.powered is not None,
+        "gpus": powered is not None and powered.powered is None,
         "power_cap": rules.power_cap_w,
         "import_limit": site is not None and site.held_limit_w < np.inf,
         "outages": bool(program.outages),
         "dvfs": rules.dvfs_level,
-        "contention": isinstance(cluster, NodeCluster) and cluster.contention != "none",
-        "sticky": powered and rules.commitment == "sticky" and rules.commitment,
+        "contention": nodes is not None and nodes.contention != "none",
+        "sticky": rules.commitment if powered is not None and rules.commitment == "sticky" else "",
     }
     return {name: value for name, value in found.items() if value}
 
@@ -104,15 +104,14 @@ def _parts_of(program: Program, features: dict[str, object]) -> Iterator[tuple[s
 
 def first_no(program: Program, features: dict[str, object]) -> tuple[No, str, str] | None:
     """The first no that is about a simulation, with the part and the feature; None if all goes together."""
-    knows = () if program.decider is None else program.decider.knows
-    parts = list(_parts_of(program, features))
-    for no in capabilities().noes:
-        for kind, name in parts:
-            for feature in no.features:
-                applies = feature in features and (not no.beside or no.beside in features)
-                if applies and no.part == kind and no.is_about(name) and not (kind == "policy" and feature in knows):
-                    return no, name, feature
-    return None
+    knows, parts = () if program.decider is None else program.decider.knows, list(_parts_of(program, features))
+    found = (
+        (no, name, feature)
+        for no in capabilities().noes if not no.beside or no.beside in features
+        for kind, name in parts if kind == no.part and no.is_about(name)
+        for feature in no.features if feature in features and not (kind == "policy" and feature in knows)
+    )  # fmt: skip
+    return next(found, None)
 
 
 def refuse(program: Program, features: dict[str, object]) -> None:
