@@ -38,9 +38,9 @@ SITE = SMALL.partition("[site]")[2].partition("[evaluation]")[0]
 CASES: dict[str, tuple[list[str], tuple[str, ...]]] = {
     "compare": (["compare", "--scenario", "small.toml", "--starts", "0,9,20,31", *SLOWLY], TABLES),
     "tune": (["tune", "--scenario", "small.toml", "--scheduler", "f2+green", "--search", "+sigma=0:1e6", "--objective",
-              "avg_bounded_slowdown=1", "--workers", "2", "--population", "4", "--generations", "4", "--count", "4",
+              "avg_bounded_slowdown=1", "--workers", "2", "--population", "4", "--generations", "2", "--count", "4",
               "--jobs", "10", "--windows", "published"], ("tuned.json",)),
-    "seeds": (["train", "rlscheduler", "--scenario", "small.toml", "--seeds", "0,1", "--workers", "2", "--epochs", "6",
+    "seeds": (["train", "rlscheduler", "--scenario", "small.toml", "--seeds", "0,1", "--workers", "2", "--epochs", "4",
                "--threads", "1", "--set", *TINY], tuple(f"seed-{k}/model/actor.safetensors" for k in range(2))),
     "whatif": (["whatif", "--trace", "jobs.csv", "--site", "site.toml", "--processors", "32", *SLOWLY], TABLES),
 }  # fmt: skip
@@ -82,7 +82,7 @@ def strike(words: list[str], mark: str, chance: random.Random, first: bool) -> t
     drain.start()
     until_s = time.monotonic() + 3  # a command may have no child
     while running.poll() is None and len(alive(mark)) < 2 and time.monotonic() < until_s:
-        time.sleep(0.01)
+        time.sleep(0.05)
     delay_s, number, whole = chance.uniform(0, 1 if first else 4), chance.choice(SIGNALS), chance.random() < 0.5
     with suppress(subprocess.TimeoutExpired):
         running.wait(delay_s)
@@ -115,7 +115,8 @@ def tried(name: str, instants: int, seed: int) -> tuple[int, list[str]]:
 
     struck = [strike(again(), f"{os.getpid()} {name} {k}", chance, first=k % 2 == 0) for k in range(instants)]
     count, found = sum(was for was, _ in struck), [problem for _, problem in struck if problem]
-    for line, place in ((again(), out), ([*words, "--out", str(whole)], whole)):
+    alone = ["1" if before == "--workers" else word for before, word in zip(["", *words], words, strict=False)]
+    for line, place in ((again(), out), ([*alone, "--out", str(whole)], whole)):
         running = begin(line, "whole")
         said = running.communicate(timeout=240)[0]
         if running.returncode:

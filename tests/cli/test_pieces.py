@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -69,14 +70,20 @@ def test_what_was_finished_before_a_failure_is_not_simulated_again(
     assert not (small / "out.cells").exists()
 
 
-def test_a_killed_comparison_goes_on_in_several_processes_and_can_be_watched(small: Path) -> None:
+def test_a_killed_comparison_goes_on_in_several_processes_and_can_be_watched(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """SIGKILL of the command while it runs; before, its finished windows are shown."""
-    (small / "slow.py").write_text(SLOW.replace("SECONDS", "0.1"))
+    (small / "slow.py").write_text("import os\n" + SLOW.replace("SECONDS", "float(os.environ['SECONDS'])"))
     starts = ",".join(str(start) for start in range(8))
     words = ["--scenario", "small.toml", "--schedulers", "slow.py:slow,fcfs", "--jobs", "10", "--baseline", "fcfs",
              "--starts", starts, "--workers", "2"]  # fmt: skip
     command = [sys.executable, "-m", "greenbatch", "compare", *words, "--out"]
-    with subprocess.Popen([*command, "out"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as running:
+    slowly = subprocess.Popen(
+        [*command, "out"], stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env={**os.environ, "SECONDS": "0.1"}
+    )
+    monkeypatch.setenv("SECONDS", "0")
+    with slowly as running:
         while not list((small / "out.cells").glob("*.parquet")):
             assert running.poll() is None, "ended before a window was on disk"
             time.sleep(0.02)

@@ -151,9 +151,22 @@ def count_drains(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return rows
 
 
-def test_a_full_log_changes_nothing(count_drains: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module")
+def wanted() -> dict[str, str]:
     """Of any decider, backfilling and rule, and of a session with delays."""
-    wanted = digests()
+    return digests()
+
+
+def test_tables_that_go_back_to_their_beginning_now_and_then_give_the_same_bytes(
+    wanted: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("greenbatch.engine.running._REWIND", 5)
+    assert digests() == wanted
+
+
+def test_a_full_log_changes_nothing(
+    wanted: dict[str, str], count_drains: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert not count_drains
     monkeypatch.setattr(states, "LOG_ROWS", 1)
     assert digests() == wanted

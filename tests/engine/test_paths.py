@@ -356,13 +356,5 @@ def test_results_are_the_same_bytes_in_every_run_process_and_thread() -> None:
         assert all(there.result() == here for there in [pool.submit(digests) for _ in range(2)])
 
 
-def test_tables_that_go_back_to_their_beginning_now_and_then_give_the_same_bytes(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    before = digests()
-    monkeypatch.setattr("greenbatch.engine.running._REWIND", 5)
-    assert digests() == before
-
-
 def test_a_driven_run_with_delays_is_the_same_twice() -> None:
     assert digest(delayed("green", "sticky")) == digest(delayed("green", "sticky"))

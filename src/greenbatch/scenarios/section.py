@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import ast
+import inspect
+from textwrap import dedent
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic.json_schema import GenerateJsonSchema
 
 from greenbatch.errors import CONTROL
 
@@ -22,9 +26,41 @@ Numbers = Annotated[tuple[float, ...], Field(strict=False)]
 class Section(BaseModel):
     """A table of a scenario file; refuses unknown keys, wrong types, NaN and infinity."""
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    @classmethod
+    def model_json_schema(cls, **options: Any) -> dict[str, Any]:
+        """The JSON schema of the table; the text below each key in the source is its description."""
+        return super().model_json_schema(**{"schema_generator": _Described} | options)
+
+
+class _Described(GenerateJsonSchema):
+    """Reads the source for descriptions, as pydantic does with ``use_attribute_docstrings``, but only for a schema.
+
+    Every command builds the tables; reading the source for each of them takes longer than all else there.
+    """
+
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        found = super().model_schema(schema)
+        for made in reversed(schema["cls"].__mro__):
+            for key, text in _descriptions(made) if made.__module__.startswith("greenbatch.") else ():
+                if key in found["properties"]:
+                    found["properties"][key].setdefault("description", text)
+        return found
+
+
+def _descriptions(made: type) -> list[tuple[str, str]]:
+    """Each key of a class with the string below it; none for a class without source."""
+    try:
+        body = ast.parse(dedent(inspect.getsource(made))).body[0].body  # type: ignore[attr-defined]
+    except (OSError, TypeError):
+        return []
+    return [
+        (key.target.id, inspect.cleandoc(text.value.value))
+        for key, text in zip(body, body[1:], strict=False)
+        if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name)
+        and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
+    ]  # fmt: skip
 
 
 def need_one_of(section: Section, *names: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.stats import rankdata
 
 from greenbatch.experiments.reports.choices import Choice
 from greenbatch.experiments.reports.drawing import COLORS, INK, PALE, Picture, drawing, new_figure, slug
@@ -36,6 +35,8 @@ def pair_plot(
         nodes: name of each node.
         color: that of the scheduler.
     """
+    from scipy.stats import rankdata  # takes half a second to import
+
     choice = most_varied(choices)
     pairs = np.flatnonzero(choice.node >= 0)
     if pairs.size == 0:

@@ -12,7 +12,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.errors import InputError
@@ -118,6 +117,8 @@ def costs(rewards: Floats, balance: float | Literal["ranks"]) -> Floats:
         balance: the power, 0 to 1, or "ranks".
     """
     if balance == "ranks":
+        from scipy.stats import rankdata  # takes half a second to import
+
         ranks: Floats = rankdata(-rewards, axis=0).mean(axis=1)
         return ranks
     means: Floats = np.abs(rewards.mean(axis=0))
