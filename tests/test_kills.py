@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -23,7 +24,8 @@ CASES = (
 @pytest.fixture(scope="module")
 def found() -> dict[str, dict[str, Any]]:
     """Result of every case, in a process of its own, which forks before any thread has begun."""
-    done = subprocess.run([sys.executable, str(SCRIPT), *CASES], capture_output=True, text=True, check=False)
+    plain = {**os.environ, "NUMBA_DISABLE_JIT": "1"}  # each killed child would load compiled code anew
+    done = subprocess.run([sys.executable, str(SCRIPT), *CASES], capture_output=True, text=True, check=False, env=plain)
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert lines, done.stderr
     return {line["case"]: line for line in lines}
