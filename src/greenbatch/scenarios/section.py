@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from itertools import pairwise
 from textwrap import dedent
 from typing import Annotated, Any
 
@@ -57,7 +58,7 @@ def _descriptions(made: type) -> list[tuple[str, str]]:
         return []
     return [
         (key.target.id, inspect.cleandoc(text.value.value))
-        for key, text in zip(body, body[1:], strict=False)
+        for key, text in pairwise(body)
         if isinstance(key, ast.AnnAssign) and isinstance(key.target, ast.Name)
         and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant) and isinstance(text.value.value, str)
     ]  # fmt: skip
