@@ -178,6 +178,9 @@ def test_two_jobs_that_swap_accounts_swap_their_bills(jobs: Workload, site: Site
     order[[first, second]] = order[[second, first]]
     before, after = bills(own, site), bills(own.with_columns(group=order), site)
     assert after == {name: before[str(order[int(name)])] if name.isdigit() else before[name] for name in before}
+    joules = [own.power_w * time_s for time_s in (own.run_time_s, np.minimum(own.run_time_s, own.requested_time_s))]
+    if all(abs(each[first] - each[second]) > 1.0 for each in joules):
+        assert before[str(first)] != before[str(second)], "who draws more pays for more"
 
 
 def bills(jobs: Workload, site: Site) -> dict[str, list[float]]:

@@ -98,24 +98,23 @@ def _is_filled(folder: Path) -> bool:
 
 @contextmanager
 def announced(part: str, *, variant: str = "", kept: bool = True) -> Iterator[None]:
-    """Tell the user, on standard error, when a part of the engine is compiled for the first time.
+    """Tell the user, on standard error, when a part of the engine is compiled for the first time, or for other types.
 
     Args:
         part: what is being compiled, unique among the engine's parts.
         variant: for which types, where that differs: processes wait for each other only if they compile the same.
         kept: the machine code is kept, so this is said once.
     """
-    told, done = (cache_folder() / f"{name}.compiled" for name in (part, part + variant))
+    done = cache_folder() / f"{part}{variant}.compiled"
     kept_here = kept and not PLAIN
     with ExitStack() as stack:
         if kept_here and not done.exists():
             stack.enter_context(_alone(done.with_suffix(".lock")))
-        _tell(part, known=PLAIN or (kept and told.exists()), kept=kept)
+        _tell(part, known=PLAIN or (kept and done.exists()), kept=kept)
         yield
-        for marker in (told, done) if kept_here else ():
-            if not marker.exists():
-                with suppress(OSError):
-                    marker.touch()
+        if kept_here and not done.exists():
+            with suppress(OSError):
+                done.touch()
 
 
 def _alone(file: Path) -> AbstractContextManager[object]:

@@ -30,7 +30,7 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     @classmethod
-    def model_json_schema(cls, **options: Any) -> dict[str, Any]:
+    def model_json_schema(cls, **options: Any) -> dict[str, Any]:  # type: ignore[override]  # the same by keyword
         """The JSON schema of the table; the text below each key in the source is its description."""
         return super().model_json_schema(**{"schema_generator": _Described} | options)
 
