@@ -1,6 +1,7 @@
 # Common commands. Each installs what it requires in .venv.
 PYTHON ?= python3
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE  # else each of the processes that the tests start compiles what it imports
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
