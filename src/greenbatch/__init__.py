@@ -18,7 +18,7 @@ TYPE_CHECKING = False  # not from typing: Ctrl-C must be handled before anything
 if TYPE_CHECKING:
     from typing import Any
 
-    from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, NodeGroup
+    from greenbatch.cluster import Cluster, DvfsLevel, NodeGroup
     from greenbatch.energy import Site
     from greenbatch.engine.interface import Charge, Policy, Queue, Start, Suspend, View, Wait
     from greenbatch.engine.rules import Rules
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
-    "cluster": ("Cluster", "DvfsLevel", "NodeCluster", "NodeGroup"),
+    "cluster": ("Cluster", "DvfsLevel", "NodeGroup"),
     "energy": ("Site",),
     "engine.rules": ("Rules",),
     "engine.interface": ("Charge", "Policy", "Queue", "Start", "Suspend", "View", "Wait"),
@@ -59,7 +59,6 @@ __all__ = [
     "GreenbatchError",
     "InputError",
     "ModelWarning",
-    "NodeCluster",
     "NodeGroup",
     "Outcome",
     "Policy",

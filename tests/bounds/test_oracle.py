@@ -253,7 +253,7 @@ def test_a_later_end_never_lowers_the_bound() -> None:
 
 def test_what_the_bound_does_not_know_is_refused_in_one_line() -> None:
     site = site_of([100.0])
-    nodes = gb.NodeCluster(groups=FOUR.groups)
+    nodes = gb.Cluster.of_nodes(groups=FOUR.groups)
     heavy = Site(name="pue", step_s=1800.0, sources_w={"sun": np.ones(4)}, repeat=True, pue=1.3)
     ends = Site(name="short", step_s=1800.0, sources_w={"sun": np.ones(4)})
     work = jobs_of(submit_s=[0.0] * 3, run_time_s=[3600.0] * 3, processors=[4] * 3, power_w=[9.0] * 3)

@@ -11,7 +11,7 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.cluster import NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.checked_view import checked_view
 from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.from_view import observe_view
@@ -35,7 +35,7 @@ from greenbatch.workload import Workload
 JOBS = 30
 
 
-def cluster(contention: str = "none", power_on: str = "always") -> NodeCluster:
+def cluster(contention: str = "none", power_on: str = "always") -> Cluster:
     """Seven nodes of three kinds, one of them with a GPU and little memory."""
     kinds = ((3, 8, 1.4, 64.0, 0, 68.8, 6.5), (2, 16, 1.2, 16.0, 1, 50.0, 5.0), (2, 48, 1.0, 96.0, 0, 35.1, 3.3))
     groups = tuple(
@@ -45,7 +45,7 @@ def cluster(contention: str = "none", power_on: str = "always") -> NodeCluster:
         )
         for k, (count, processors, speed, memory_gb, gpus, static_w, processor_w) in enumerate(kinds)
     )  # fmt: skip
-    return NodeCluster(groups, contention=contention, power_on=power_on)
+    return Cluster.of_nodes(groups, contention=contention, power_on=power_on)
 
 
 def question(seed: int, contention: str = "none", power_on: str = "always", *, single: bool = True) -> Scenario:
@@ -91,7 +91,7 @@ def decision(row: int, view: View, env: BatchEnv) -> Start | Wait:
 
 def shown(view: View, env: BatchEnv) -> Any:
     """The observation of a view."""
-    assert isinstance(view.cluster, NodeCluster)
+    assert view.cluster.on_nodes
     return observe_view(view, env.layout, MachineOfViews(view.cluster)(view))
 
 
@@ -108,7 +108,7 @@ def test_a_view_shows_what_a_batch_shows(seed: int, contention: str, single: boo
     seen = env.reset([start])
     program = Program(name="driven", settings=dict(env.preset.settings))
     session = Session(asked.window(start, JOBS), asked.cluster, None, asked.rules, program)
-    assert isinstance(asked.cluster, NodeCluster)
+    assert asked.cluster.on_nodes
     machines, decisions = MachineOfViews(asked.cluster), 0
     while len(seen.environment):
         view = session.view()
@@ -228,7 +228,7 @@ def test_published_rewards_are_the_products_of_increments() -> None:
 
 def table_1(view: View, job: int, node: int) -> dict[str, float]:
     """InEPS's features of a pair, from its text (section 3.3)."""
-    assert isinstance(view.cluster, NodeCluster)
+    assert view.cluster.on_nodes
     group = [g for g in view.cluster.groups for _ in range(g.count)][node]
     here = view.placements.node == node
     busy, jobs = int(view.placements.processors[here].sum()), int(here.sum())
@@ -292,7 +292,7 @@ def test_a_job_ends_sooner_on_a_fast_node_that_it_waits_for(widths: tuple[int, i
         "submit_s": np.zeros(len(others) + 1), "run_time_s": np.array([*(s for _, s in others), 100.0]),
         "processors": np.array([*(width for width, _ in others), 4]),
     })  # fmt: skip
-    asked = replace(question(0), workload=jobs, cluster=NodeCluster(tuple(groups)))
+    asked = replace(question(0), workload=jobs, cluster=Cluster.of_nodes(tuple(groups)))
     env = BatchEnv(asked, every_feature(), environments=1, jobs=len(jobs))
     seen = env.reset([0])
     for _ in others:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from greenbatch.cluster.machines import MOST_PROCESSORS
+from greenbatch.cluster.cluster import MOST_PROCESSORS
 from greenbatch.engine.interface import CAUSES, NOWHERE, Running, View
 from greenbatch.engine.prepare import check_slots
 from greenbatch.engine.program import Program

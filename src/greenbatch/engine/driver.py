@@ -14,7 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.answers import action_of
 from greenbatch.engine.capabilities import features_of, refuse
 from greenbatch.engine.checked_view import checked_view
@@ -71,7 +71,7 @@ class ViewDriver:
         self.memory, self._steer = Memory(), steer
         self._decider: Any = None
         self._machines: MachineOfViews | None = None
-        if isinstance(cluster, NodeCluster):
+        if cluster.on_nodes:
             self._machines = MachineOfViews(cluster)
         if policy is None and program.policy is not None:
             self.policy = program.policy(program, workload_of(self.memory), cluster, None, rules)
@@ -205,7 +205,7 @@ class ViewDriver:
         machine, memory = cast(Any, state.machine), self.memory
         waiting = machine.demands[: state.clock.last]
         new = np.flatnonzero(~np.isin(ids[: len(waiting)], memory.waited["job_id"]))
-        if new.size and not (fits := fit(cast(NodeCluster, self.cluster), machine.nodes, waiting[new])).all():
+        if new.size and not (fits := fit(self.cluster, machine.nodes, waiting[new])).all():
             problem = f"job {ids[new[np.argmin(fits)]]} asks for more than idle nodes of the cluster have"
             raise InputError(problem, field="view.queue", fix="leave the job out")
         plain, uniform = alike(machine.nodes, waiting)

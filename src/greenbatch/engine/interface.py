@@ -264,7 +264,7 @@ class View:
     storage: Storage | None = None
     """Storage that the scheduler commands, None if there is none."""
     capacity: Capacity | None = None
-    """Pools and capacity of a `PoweredCluster`, None on other machines."""
+    """Pools and capacity of a `Cluster`, None on other machines."""
 
     @property
     def attributes(self) -> Attributes:
@@ -292,7 +292,7 @@ class Start:
     delay: int = NO_DELAY
     amount: float = 0.0
     dvfs_level: int | None = None
-    """DVFS level of `NodeCluster.dvfs` from now on, 0 for the highest; None leaves it as it is."""
+    """DVFS level of `Cluster.dvfs` from now on, 0 for the highest; None leaves it as it is."""
     nodes: tuple[int, ...] = ()
     """Rows of `View.nodes` that the job takes first, in this order, if it starts now; the placement gives it the rest.
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
+from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.answers import action_of
 from greenbatch.engine.codes import BY_SCORE, LOG_FULL, NO_DELAY
@@ -197,7 +197,7 @@ def want_nodes(
             not one number of processors, at least 1, for each node.
     """
     most = decision.processors or (ANY,) * len(decision.nodes)
-    count = len(cluster.node_names) if isinstance(cluster, NodeCluster) else 0
+    count = len(cluster.node_names) if cluster.on_nodes else 0
     if decision.delay != NO_DELAY:
         raise InputError("chooses nodes for a delayed start", field=field, fix="choose them when the job starts")
     if len(most) != len(decision.nodes) or not all(1 <= each <= ANY for each in most):
@@ -222,7 +222,7 @@ def run_policy(session: Session, policy: Policy) -> Outcome:
     Where capacity follows the power, a learned policy acts on the state itself: one made from a view has no pools.
     """
     act = getattr(policy, "act", None)
-    if act is not None and isinstance(session.cluster, PoweredCluster):
+    if act is not None and session.cluster.powered is not None:
         while session.advance():
             act(session.state)
         return session.outcome()

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import PoweredCluster
-from greenbatch.cluster.powered import USE_POWERED
+from greenbatch.cluster.capacity import USE_POWERED
 from greenbatch.engine import batch as engine
 from greenbatch.engine.image import CHANNELS, bytes_of
 from greenbatch.envs.simulations import Simulations
@@ -295,7 +294,7 @@ def most_in(submit_s: Floats, length_s: float) -> int:
 def _checked_episode(episode_s: float, scenario: Scenario) -> float:
     if not 0.0 <= episode_s < np.inf:
         raise InputError(f"is {episode_s:g}", field="episode_s", fix="give seconds, >= 0")
-    if episode_s and not isinstance(scenario.cluster, PoweredCluster):
+    if episode_s and scenario.cluster.powered is None:
         fix = f"{USE_POWERED}, or give jobs"
         raise InputError("is for machines whose capacity follows the power", field="episode_s", fix=fix)
     return episode_s

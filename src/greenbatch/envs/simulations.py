@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
 from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.dependencies import refuse_followers
@@ -49,7 +48,7 @@ class Simulations:
         self._follows_power = isinstance(trace.capacity, Varying)
         if self._follows_power:
             trace.capacity.service.counted = 1
-        modelled = isinstance(scenario.cluster, NodeCluster) and scenario.cluster.knows_power
+        modelled = scenario.cluster.knows_power
         self.trace.rules.accrue = scenario.site is not None or modelled
         users, rows = np.unique(self.trace.jobs["user"], return_inverse=True)
         unknown = int(np.count_nonzero(users < 0))

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import NodeCluster
 from greenbatch.engine.image import unpacked
 from greenbatch.engine.interface import Decision, Start, View, Wait
 from greenbatch.engine.machine.from_seen import MachineOfViews
@@ -161,7 +160,7 @@ class NetworkPolicy:
         """
         if not self.layout.per_node:
             return None
-        if not isinstance(view.cluster, NodeCluster):
+        if view.cluster is None or not view.cluster.on_nodes:
             problem = f"{self.model.preset.name} chooses nodes, and the cluster is a pool of processors"
             raise InputError(problem, field="cluster", fix="use a cluster with [[cluster.groups]]")
         if self._machines is None or self._machines.cluster is not view.cluster:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, ValidationError, model_validator
 
-from greenbatch.cluster import NodeCluster, PoweredCluster
-from greenbatch.cluster.powered import USE_POWERED
+from greenbatch.cluster.capacity import USE_POWERED
 from greenbatch.engine import settings as engine_settings
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.settings import Parameter, plain
@@ -411,7 +410,7 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
         for kind, table in (("queue", seen.queue), ("running", seen.running), ("supply", seen.supply),
                             ("state", seen.state))
     }  # fmt: skip
-    if isinstance(scenario.cluster, NodeCluster) and seen.queue.per_node:
+    if scenario.cluster.on_nodes and seen.queue.per_node:
         tables["queue"] = tables["queue"].model_copy(update={"nodes": len(scenario.cluster.node_names)})
     return made.model_copy(update={"observation": seen.model_copy(update=tables)})
 
@@ -427,7 +426,7 @@ def _with_pools(made: Preset, scenario: Scenario) -> Preset:
     from greenbatch.engine.features import OF_TICKS
 
     cluster, seen = scenario.cluster, made.observation
-    if isinstance(cluster, PoweredCluster):
+    if cluster.powered is not None:
         pools = scenario.rules.pools or Pools()
         settings = {**made.settings, "tick_s": pools.tick_s} if made.action.wait else made.settings
         action = made.action.model_copy(update={"suspend": made.action.suspend and pools.suspends == "swap"})
@@ -449,7 +448,7 @@ def _check_pairs(made: Preset, scenario: Scenario) -> None:
     Raises:
         InputError: the cluster has no nodes, or the preset chooses a delay, backfills or commits to a job.
     """
-    if not isinstance(scenario.cluster, NodeCluster):
+    if not scenario.cluster.on_nodes:
         problem = f"{made.name} chooses nodes, and {scenario.name} has a pool of processors"
         raise InputError(
             problem, field="cluster", fix="use a cluster with [[cluster.groups]], such as ineps/convergence"

@@ -12,7 +12,7 @@ from typing import Any, cast, get_type_hints
 import numba as _numba
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled_small, entry
 from greenbatch.engine.interface import Nodes as SeenNodes
 from greenbatch.engine.interface import Placements, Running, View
@@ -41,7 +41,7 @@ _TYPES_OF = {
 class MachineOfViews:
     """Makes machines from views of one cluster; what does not change is made once."""
 
-    def __init__(self, cluster: NodeCluster) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._idle: Any = nodes_of(cluster, _NO_JOBS)
         self._idle.counts.is_uniform = self._idle.counts.is_plain = 0  # which only saves time
