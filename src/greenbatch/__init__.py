@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from greenbatch.cluster import Cluster, DvfsLevel, NodeGroup
     from greenbatch.energy import Site
-    from greenbatch.engine.interface import Charge, Policy, Queue, Start, Suspend, View, Wait
     from greenbatch.engine.rules import Rules
+    from greenbatch.engine.views.interface import Charge, Policy, Queue, Start, Suspend, View, Wait
     from greenbatch.errors import GreenbatchError, InputError
     from greenbatch.experiments.notebook import Comparison, Outcome, compare, simulate
     from greenbatch.experiments.papers.reproduce import reproduce
@@ -38,7 +38,7 @@ _MODULES = {
     "cluster": ("Cluster", "DvfsLevel", "NodeGroup"),
     "energy": ("Site",),
     "engine.rules": ("Rules",),
-    "engine.interface": ("Charge", "Policy", "Queue", "Start", "Suspend", "View", "Wait"),
+    "engine.views.interface": ("Charge", "Policy", "Queue", "Start", "Suspend", "View", "Wait"),
     "errors": ("GreenbatchError", "InputError"),
     "experiments.notebook": ("Comparison", "Outcome", "compare", "simulate"),
     "experiments.papers.reproduce": ("reproduce",),

@@ -17,11 +17,11 @@ from plain import Job, Supply
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.accounts import books, power_segments
-from greenbatch.engine.interface import Start, View, Wait
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Start, View, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.schedulers import scheduler
 
 CLUSTER = Cluster.pooled(8, processors_per_machine=4, idle_power_per_machine_w=30.0)

@@ -26,11 +26,11 @@ from cases_rare import rare
 
 from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.energy import ForecastModel, Grid, Storage
-from greenbatch.engine.interface import Charge, Start, Wait
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Charge, Start, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 

@@ -17,13 +17,13 @@ from test_plain_schedules import SCORES, check
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.dependencies import preceding_rows
-from greenbatch.engine.interface import View, Wait
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session, run_policy
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import View, Wait
+from greenbatch.engine.views.session import Session, run_policy
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload

@@ -18,12 +18,12 @@ from test_node_machine import jobs_for, node_clusters, placed_on
 import greenbatch as gb
 from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.energy import Site
-from greenbatch.engine.interface import Decision, Start, View, Wait
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Decision, Start, View, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload

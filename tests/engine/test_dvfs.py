@@ -14,13 +14,13 @@ from test_node_machine import jobs_for, node_clusters
 
 from greenbatch.cli import main
 from greenbatch.cluster import Cluster, DvfsLevel, NodeGroup
-from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.energy_use import energy_use
-from greenbatch.engine.interface import Queue, Start, View
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import run_program, simulate
+from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.interface import Queue, Start, View
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload

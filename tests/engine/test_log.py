@@ -16,24 +16,24 @@ from plain import Job
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine import session as sessions
 from greenbatch.engine import simulate as engine
 from greenbatch.engine import state as states
 from greenbatch.engine.accounts import books
 from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.failures import check
-from greenbatch.engine.interface import Queue
 from greenbatch.engine.log import drain, new_readings
+from greenbatch.engine.observe.stacked import fork, leaves
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program, decider_of
 from greenbatch.engine.records import Ledger
 from greenbatch.engine.result import outcome_of
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
-from greenbatch.engine.stacked import fork, leaves
 from greenbatch.engine.state import State
+from greenbatch.engine.views import session as sessions
+from greenbatch.engine.views.interface import Queue
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import SupplyExhausted
 from greenbatch.schedulers import scheduler
 

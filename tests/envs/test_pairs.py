@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenbatch.cluster import Cluster, NodeGroup
-from greenbatch.engine.checked_view import checked_view
-from greenbatch.engine.driver import ViewDriver
-from greenbatch.engine.from_view import observe_view
-from greenbatch.engine.interface import Running, Start, View, Wait
-from greenbatch.engine.machine.from_seen import MachineOfViews
+from greenbatch.engine.observe.choice import observe_view
+from greenbatch.engine.observe.pair_features import PAIR_FEATURES
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.pair_features import PAIR_FEATURES
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.check import checked_view
+from greenbatch.engine.views.decode_nodes import MachineOfViews
+from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.interface import Running, Start, View, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.envs.single import SchedulingEnv
 from greenbatch.errors import InputError

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greenbatch.engine.from_view import observe_view
-from greenbatch.engine.interface import Predicted, Start, Wait
-from greenbatch.engine.session import Session
+from greenbatch.engine.observe.choice import observe_view
+from greenbatch.engine.views.interface import Predicted, Start, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.envs.single import SchedulingEnv
 from greenbatch.presets.layout import program_of

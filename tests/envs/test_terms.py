@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from greenbatch.energy import Storage
 from greenbatch.energy.grid import Grid
+from greenbatch.engine.observe.reward_terms import FINISHED_VALUE, TERMS, codes_of
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.reward_terms import FINISHED_VALUE, TERMS, codes_of
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import InputError

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.cluster.priority import Partition, Priority, PriorityWeights
-from greenbatch.engine.driver import ViewDriver
-from greenbatch.engine.interface import Decision, Start, View
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.interface import Decision, Start, View
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload

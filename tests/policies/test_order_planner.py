@@ -14,11 +14,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.interface import Decision, Start, View
+from greenbatch.engine.observe.stacked import leaves
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session, run_policy
 from greenbatch.engine.simulate import simulate
-from greenbatch.engine.stacked import leaves
+from greenbatch.engine.views.interface import Decision, Start, View
+from greenbatch.engine.views.session import Session, run_policy
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.protocols import GA_ETA
 from greenbatch.metrics import evaluate

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.engine.driver import ViewDriver
-from greenbatch.engine.interface import Decision, View
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session, run_policy
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.interface import Decision, View
+from greenbatch.engine.views.session import Session, run_policy
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.protocols import GA_ETA
 from greenbatch.metrics import evaluate

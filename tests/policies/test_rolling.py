@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 import greenbatch as gb
 from greenbatch.energy import Site, Storage
 from greenbatch.engine.codes import BACKFILL
-from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.entry_points import with_decider
-from greenbatch.engine.imagined import imagined
-from greenbatch.engine.interface import View
+from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
-from greenbatch.engine.stacked import fork
+from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.future import imagined
+from greenbatch.engine.views.interface import View
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError
 from greenbatch.metrics import measure
 from greenbatch.policies import rolling_horizon

@@ -10,7 +10,7 @@ import pytest
 from cases_rare import agent, rare
 
 from greenbatch.cluster import Capacity, Cluster
-from greenbatch.engine.reward_terms import FINISHED_VALUE, TERMS
+from greenbatch.engine.observe.reward_terms import FINISHED_VALUE, TERMS
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.workload import Workload
 

@@ -1,7 +1,7 @@
 """The state of one simulation: a NamedTuple of parts, which are tables of records and NamedTuples themselves.
 
 Compiled code is chosen by the types of the parts, see `engine.variants`. A batch of simulations is a batch of such
-states (`engine.stacked`); nothing here is global.
+states (`engine.observe.stacked`); nothing here is global.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from greenbatch.energy import Site
 from greenbatch.engine.capacity.varying import CapacityPart, capacity_of, fixed
 from greenbatch.engine.codes import NOBODY
 from greenbatch.engine.dependencies import feedback_of, follow_others, preceding_rows
-from greenbatch.engine.interface import Attributes, Predicted
 from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     easy_irmasim,
     nodes,
@@ -52,6 +51,7 @@ from greenbatch.engine.records import (
     table_of,
 )
 from greenbatch.engine.rules import EventRule, Rules
+from greenbatch.engine.views.interface import Attributes, Predicted
 from greenbatch.workload import Workload
 
 ATTRIBUTES = Attributes._fields

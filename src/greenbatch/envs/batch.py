@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster.capacity import USE_POWERED
-from greenbatch.engine import batch as engine
-from greenbatch.engine.image import CHANNELS, bytes_of
+from greenbatch.engine.observe import batch as engine
+from greenbatch.engine.observe.image import CHANNELS, bytes_of
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import InputError
 from greenbatch.presets.layout import layout_of, program_of
@@ -55,7 +55,7 @@ class Observation(NamedTuple):
     delays: Bools
     """Delays that may be chosen, shape (A, d)."""
     image: NDArray[np.uint8] = np.zeros((0, len(CHANNELS), 0, 0), np.uint8)
-    """Resource images, packed: shape (A, 2, ticks, bytes); `engine.image.unpacked` gives one number per unit."""
+    """Resource images, packed: shape (A, 2, ticks, bytes); `observe.image.unpacked` gives one number per unit."""
 
 
 class BatchEnv:
@@ -135,7 +135,7 @@ class BatchEnv:
     def values(self) -> Floats:
         """Current value of every reward term in every simulation (at its end: the episode's), shape (B, t).
 
-        The columns are in the order of ``terms``; `engine.reward_terms` has the metric of each.
+        The columns are in the order of ``terms``; `engine.observe.reward_terms` has the metric of each.
         """
         values: Floats = self.simulations.batch.values
         return values

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine import replay as engine
 from greenbatch.engine.codes import NO_DELAY
+from greenbatch.engine.observe import replay as engine
 from greenbatch.engine.outcome import Outcome
 from greenbatch.envs.batch import BatchEnv, Buffers, Observation
 from greenbatch.errors import InputError

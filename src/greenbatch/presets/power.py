@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from greenbatch.cluster.capacity import USE_POWERED
-from greenbatch.engine.reward_terms import ACCRUED_COST, FINISHED_VALUE, TERMS
+from greenbatch.engine.observe.reward_terms import ACCRUED_COST, FINISHED_VALUE, TERMS
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:

@@ -56,7 +56,7 @@ class Column(Section):
     """A feature and its normalizer: ``min(max(feature / scale, floor), ceiling)``."""
 
     feature: str
-    """Name of a feature, see ``engine.features``."""
+    """Name of a feature, see ``engine.observe.features``."""
     scale: Scale | Normalizer = 1.0
     """Divisor in the feature's unit, > 0, or the name of a scale that depends on the scenario, see `resolve`."""
     floor: Bound = -1e30
@@ -107,7 +107,7 @@ class State(Section):
 
 
 class Image(Section):
-    """The picture of the ticks ahead of a machine whose capacity follows the power, see ``engine.image``."""
+    """The picture of the ticks ahead of a machine whose capacity follows the power, see ``engine.observe.image``."""
 
     ticks: int = Field(default=0, ge=0, le=10_000)
     """Ticks that are seen, the present one included; 0 for no image."""
@@ -153,7 +153,7 @@ class Action(Section):
 
 
 class Reward(Section):
-    """A weighted sum of terms, see `engine.reward_terms`."""
+    """A weighted sum of terms, see `engine.observe.reward_terms`."""
 
     terms: dict[str, Weight]
     """Name of a term -> its weight; negative weights make it a cost."""
@@ -313,8 +313,8 @@ def queue_codes(*, per_node: bool) -> dict[str, int]:
 
     Those of brown energy are not known for pairs: they are of the job's own power, whatever its node draws.
     """
-    from greenbatch.engine.features import QUEUE_FEATURES
-    from greenbatch.engine.pair_features import FIRST_PAIR_FEATURE, PAIR_FEATURES
+    from greenbatch.engine.observe.features import QUEUE_FEATURES
+    from greenbatch.engine.observe.pair_features import FIRST_PAIR_FEATURE, PAIR_FEATURES
 
     unknown = {"is_brown", "brown_ratio"} if per_node else set()
     codes = {name: code for code, name in enumerate(QUEUE_FEATURES) if name not in unknown}
@@ -322,9 +322,9 @@ def queue_codes(*, per_node: bool) -> dict[str, int]:
 
 
 def _check_names(made: Preset, file: str | Path | None) -> None:
-    from greenbatch.engine import features
+    from greenbatch.engine.observe import features
+    from greenbatch.engine.observe.reward_terms import TERMS
     from greenbatch.engine.program import BACKFILLS
-    from greenbatch.engine.reward_terms import TERMS
 
     seen = made.observation
     for field, names, known in (
@@ -423,7 +423,7 @@ def _with_pools(made: Preset, scenario: Scenario) -> Preset:
     Raises:
         InputError: it sees ticks ahead, and the machine has none.
     """
-    from greenbatch.engine.features import OF_TICKS
+    from greenbatch.engine.observe.features import OF_TICKS
 
     cluster, seen = scenario.cluster, made.observation
     if cluster.powered is not None:

@@ -22,7 +22,7 @@ from greenbatch.engine.machine.node_tables import (
     Placement,
     Share,
 )
-from greenbatch.engine.pair_features import PAIR_ROWS
+from greenbatch.engine.observe.pair_features import PAIR_ROWS
 from greenbatch.engine.records import (
     ALL_PARTITIONS,
     MachineTotals,

@@ -19,9 +19,9 @@ from greenbatch.engine.capacity.suspension import may_suspend
 from greenbatch.engine.codes import NO_DELAY, SUSPEND_JOB
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
-from greenbatch.engine.features import job_in
 from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.machine.placement import drawn
+from greenbatch.engine.observe.features import job_in
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.program import Pass
 from greenbatch.engine.records import Ints

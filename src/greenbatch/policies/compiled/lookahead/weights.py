@@ -11,7 +11,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled
-from greenbatch.engine.features import DAY_S, queued_work_s, running_work_s
+from greenbatch.engine.observe.features import DAY_S, queued_work_s, running_work_s
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.policies.compiled.lookahead.arrivals import FIRST_S, LATEST, RATE, ROW, WORK

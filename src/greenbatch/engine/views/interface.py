@@ -347,7 +347,7 @@ class Policy(Protocol):
     """A policy as a Python object.
 
     If it remembers anything from one view to the next, two more methods let a restarted process resume with it, see
-    `engine.driver`: ``memory()`` returns what it remembers as JSON data, and ``recall(memory)`` takes it back.
+    `engine.views.driver`: ``memory()`` returns what it remembers as JSON data, and ``recall(memory)`` takes it back.
 
     If it has an attribute ``charges`` that is true, and the site has storage that the scheduler commands, it is also
     asked while no job waits and at every change of supply, see `Charge`.

@@ -13,11 +13,11 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.interface import Attributes, Policy, View
+from greenbatch.engine.observe.stacked import leaves
 from greenbatch.engine.program import Program, decider_of
 from greenbatch.engine.records import Clock, dtype_of, table_of
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.stacked import leaves
+from greenbatch.engine.views.interface import Attributes, Policy, View
 from greenbatch.errors import InputError
 from greenbatch.files import LARGEST_BYTES, check_unpacked, stored_bytes
 from greenbatch.storage import replace_file
