@@ -198,7 +198,8 @@ def test_prices_beyond_their_range_are_told_apart_by_a_schedule() -> None:
 
 NAMES = (
     "fcfs+none", "f2+easy-schedgym", "fcfs+green", "f2+conservative", "lptpn", "cheapest-start", "foresee",
-    "ga-published+easy-schedgym", "gas-marl-plus@lublin-256:makespan_bound=1.25", "rolling:knowledge=perfect",
+    "ga-published+easy-schedgym", "gas-marl-plus@lublin-256:makespan_bound=1.25",
+    "rolling:knowledge=perfect:horizon=7200",
 )  # fmt: skip
 """Some of each kind: rules, reservations for all, planners, an order that is searched, one that knows the future."""
 
@@ -221,6 +222,7 @@ def larger(draw: st.DrawFn) -> tuple[gb.Workload, gb.Cluster, Site]:
     )
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=3, deadline=None)
 @given(window=larger())
@@ -236,6 +238,7 @@ def test_no_shipped_scheduler_beats_the_bound(name: str, window: tuple[gb.Worklo
     assert books.grid_j >= bound.brown_j
 
 
+@pytest.mark.plain
 def test_a_later_end_never_lowers_the_bound() -> None:
     scenario = gb.load_scenario("default")
     window = scenario.window(0, 60)

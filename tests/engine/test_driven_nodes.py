@@ -141,7 +141,7 @@ def test_models_with_a_power_supply(model: str, memory: Path, greenbatch_data: C
     """Sun and wind, and jobs of which many take several nodes."""
     greenbatch_data("swf/lublin_256.swf.gz")
     scenario = gb.load_scenario("ineps/green")
-    jobs, given = scenario.window(0, 40), {"restart": lambda k: k % 9 == 4, "memory": memory}
+    jobs, given = scenario.window(0, 24), {"restart": lambda k: k % 9 == 4, "memory": memory}
     placements = simulate(jobs, scenario.cluster, scenario.site, scenario.rules, scheduler(model)).placements
     assert placements is not None
     assert np.bincount(placements.job).max() > 1

@@ -32,6 +32,8 @@ from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
+pytestmark = pytest.mark.plain
+
 JOBS = 30
 
 
@@ -95,7 +97,6 @@ def shown(view: View, env: BatchEnv) -> Any:
     return observe_view(view, env.layout, MachineOfViews(view.cluster)(view))
 
 
-@pytest.mark.plain
 @settings(max_examples=5, deadline=None)
 @given(
     st.integers(0, 10_000), st.sampled_from(["none", "irmasim-v1", "repaired"]), st.booleans(),
@@ -143,7 +144,6 @@ def busy_view(seed: int = 3) -> tuple[View, BatchEnv]:
     return view, env
 
 
-@pytest.mark.plain
 def test_a_view_may_have_columns_of_other_types() -> None:
     view, env = busy_view()
     placed = view.placements._replace(node=view.placements.node.astype(np.int16), gpus=view.placements.gpus * 1.0)
@@ -153,7 +153,6 @@ def test_a_view_may_have_columns_of_other_types() -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize(("column", "value"), [("node", 7), ("node", -1), ("running", 10_000), ("running", -1)])
 def test_placements_of_no_job_or_node_are_refused(column: str, value: int) -> None:
     view, env = busy_view()
@@ -163,7 +162,6 @@ def test_placements_of_no_job_or_node_are_refused(column: str, value: int) -> No
         shown(replace(view, placements=view.placements._replace(**{column: wrong})), env)
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("part", ["placements", "nodes", "running"])
 def test_columns_of_unequal_length_are_refused(part: str) -> None:
     view, env = busy_view()
@@ -211,7 +209,6 @@ def test_rewards_add_up_to_the_metric(term: str, weight: float, contention: str)
     assert total == pytest.approx(weight * evaluate(outcome)[term], rel=1e-9)
 
 
-@pytest.mark.plain
 def test_published_rewards_are_the_products_of_increments() -> None:
     made = every_feature(reward={"terms": {"edp_steps_js": 1.0, "energy_kwh": 0.0}, "form": "dense"})
     env, random = BatchEnv(question(4), made, environments=1, jobs=JOBS), np.random.default_rng(1)
@@ -246,7 +243,6 @@ def table_1(view: View, job: int, node: int) -> dict[str, float]:
     }
 
 
-@pytest.mark.plain
 def test_features_are_those_of_table_1() -> None:
     asked, random = question(5), np.random.default_rng(2)
     env = BatchEnv(asked, every_feature(), environments=1, jobs=JOBS)
@@ -270,7 +266,6 @@ def test_features_are_those_of_table_1() -> None:
     assert compared > 1000
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize(("widths", "expected"), [((4, 0), 0.9), ((2, 2), 0.6), ((2, 0), 1.0)])
 def test_a_job_ends_sooner_on_a_fast_node_that_it_waits_for(widths: tuple[int, int], expected: float) -> None:
     """A job of four processors and 100 s runs for 50 s on the fast node, on which others end after 5 and 20 s.
@@ -301,7 +296,6 @@ def test_a_job_ends_sooner_on_a_fast_node_that_it_waits_for(widths: tuple[int, i
     np.testing.assert_allclose(seen.queue[:2, column], [0.0, expected], rtol=1e-6)
 
 
-@pytest.mark.plain
 def test_every_window_has_its_own_jobs() -> None:
     """A window that does not begin with the first job is played like the same jobs on their own."""
     asked, alone = question(6), scheduler("fcfs+first-fit+first")

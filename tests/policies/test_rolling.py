@@ -54,7 +54,7 @@ def test_with_one_setting_it_is_the_planner(knowledge: str, window: tuple[Worklo
     np.testing.assert_array_equal(followed, starts(PLANNER, *window))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(window=windows())
 def test_a_live_batch_system_gets_the_same_starts(window: tuple[Workload, Site]) -> None:
     jobs, site = window
@@ -127,7 +127,7 @@ def test_a_fork_is_priced_like_what_happens(window: tuple[Workload, Site], at: i
 # ---------------------------------------------------------------- what it may know
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(window=windows(), part=st.floats(0.05, 0.95), seed=st.integers(0, 3))
 def test_what_comes_later_changes_no_earlier_start(window: tuple[Workload, Site], part: float, seed: int) -> None:
     (jobs, site), name = window, f"rolling:seed={seed}:error=0.3"
