@@ -140,8 +140,13 @@ def one_decision() -> Work:
     import greenbatch as gb
 
     preset, resolve = (first_of(f"presets.preset:{name}", f"envs.preset:{name}") for name in ("preset", "resolve"))
-    observe = first_of("engine.from_view:observe_view", "engine.view_state:observe_view")
-    start, session = first_of("engine.interface:Start", "engine.seam:Start"), first_of("engine.session:Session")
+    observe = first_of(
+        "engine.observe.choice:observe_view", "engine.from_view:observe_view", "engine.view_state:observe_view"
+    )
+    start, session = (
+        first_of("engine.views.interface:Start", "engine.interface:Start", "engine.seam:Start"),
+        first_of("engine.views.session:Session", "engine.session:Session"),
+    )
     scenario = gb.load_scenario("default")
     made = resolve(preset("gas-marl"), scenario)
     layout = first_of("presets.layout:layout_of", "envs.layout:layout_of")(made)

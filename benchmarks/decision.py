@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.from_view import observe_view
-from greenbatch.engine.interface import Start, Wait
-from greenbatch.engine.machine.from_seen import MachineOfViews
-from greenbatch.engine.session import Session
+from greenbatch.engine.observe.choice import observe_view
+from greenbatch.engine.views.decode_nodes import MachineOfViews
+from greenbatch.engine.views.interface import Start, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.models.model import load_model
 from greenbatch.models.network import graph_of
 from greenbatch.models.onnx_graph import build, load

@@ -29,11 +29,11 @@ from greenbatch import data_catalog
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.accounts import books
-from greenbatch.engine.interface import Start
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Start
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import DataMissing
 from greenbatch.scenarios import load_scenario
 from greenbatch.schedulers import scheduler

@@ -16,7 +16,7 @@ import numpy as np
 
 from engine import Figures, best_cpu_s, calibration_s, command, measured, table
 from greenbatch import data_catalog
-from greenbatch.cluster import NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
@@ -34,10 +34,10 @@ TARGETS: dict[str, tuple[str, float]] = {
 """Figure -> target on one core of a machine of 2025."""
 
 
-def mixed(count: int) -> NodeCluster:
+def mixed(count: int) -> Cluster:
     """Four groups of nodes of different size, speed, memory and power; one of them with GPUs."""
     kinds = ((8, 1.0, 32, 0), (16, 1.5, 64, 0), (32, 2.0, 256, 0), (16, 1.2, 128, 4))
-    return NodeCluster(
+    return Cluster.of_nodes(
         tuple(
             NodeGroup(
                 name=f"group{k}-", count=count // 4, processors=processors, speed=speed, memory_gb=float(memory_gb),
@@ -48,7 +48,7 @@ def mixed(count: int) -> NodeCluster:
     )  # fmt: skip
 
 
-def jobs_for(cluster: NodeCluster, count: int, load: float, *, resources: bool = True) -> Workload:
+def jobs_for(cluster: Cluster, count: int, load: float, *, resources: bool = True) -> Workload:
     """Random jobs that keep a cluster busy to a given share; a fifth on nodes of their own, a tenth with a GPU."""
     rng = np.random.default_rng(0)
     run_s = np.round(rng.lognormal(7, 1.5, count)).clip(1)

@@ -25,16 +25,16 @@ from dataclasses import replace
 import numpy as np
 from decision import Figures, median_us, table
 
-from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.entry_points import step, with_decider
-from greenbatch.engine.from_view import state_of
-from greenbatch.engine.interface import Start, View, Wait
+from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.prepare import rule_settings
 from greenbatch.engine.program import Program, decider_of
 from greenbatch.engine.scores import queue_now, scores_of
-from greenbatch.engine.session import Session
-from greenbatch.engine.stacked import fork
 from greenbatch.engine.state import set_rules
+from greenbatch.engine.views.decode import state_of
+from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.interface import Start, View, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload

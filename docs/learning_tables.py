@@ -11,9 +11,9 @@ from typing import Any, get_origin
 from pydantic import BaseModel
 from texts import NOTHING, attributes, markdown, table
 
-from greenbatch.engine import features, pair_features
 from greenbatch.engine.feature import Feature
-from greenbatch.engine.reward_terms import TERMS
+from greenbatch.engine.observe import features, pair_features
+from greenbatch.engine.observe.reward_terms import TERMS
 from greenbatch.experiments.papers.studies import STUDIES
 from greenbatch.metrics import METRICS
 from greenbatch.presets import preset, scales, training

@@ -11,8 +11,8 @@ import numpy as np
 from texts import NOTHING, table
 
 from greenbatch.engine.program import Scheduler
-from greenbatch.engine.session import Session, run_policy
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.session import Session, run_policy
 from greenbatch.experiments.papers.protocols import GA_ETA, PROTOCOLS
 from greenbatch.metrics import evaluate
 from greenbatch.scenarios import Scenario, load_scenario

@@ -25,17 +25,17 @@ from greenbatch.engine.codes import LOG_FULL, WAKE_UP
 from greenbatch.engine.compile import entry, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import type_of_decider
-from greenbatch.engine.interface import Predicted
 from greenbatch.engine.log import drained, new_readings
+from greenbatch.engine.observe.stacked import type_of
 from greenbatch.engine.prediction.protocol import SHORT_S, predicts
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import decider_of
 from greenbatch.engine.rules import PredictorName
 from greenbatch.engine.scores import predicted_by_requests
 from greenbatch.engine.simulate import last_state
-from greenbatch.engine.stacked import type_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import advance
+from greenbatch.engine.views.interface import Predicted
 from greenbatch.policies.compiled.foresee import running_end_s
 from greenbatch.scenarios import Scenario
 from greenbatch.workload import Workload

@@ -78,6 +78,6 @@ def test_what_is_cited_has_been_looked_up(file: Path) -> None:
 
 def test_citations_are_found() -> None:
     assert ("GAS-MARL", "Eq. 9") in cited(SOURCE / "presets/shipped/gas-marl.toml")
-    assert ("RLScheduler", "Table I") in cited(SOURCE / "engine/features.py")
+    assert ("RLScheduler", "Table I") in cited(SOURCE / "engine/observe/features.py")
     assert ("dissertation", "7.5.2") in cited(SOURCE / "presets/shipped/rare-online.toml")
     assert sum(len(cited(file)) for file in FILES) > 100

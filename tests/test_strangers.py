@@ -25,7 +25,7 @@ from greenbatch import errors, files, schedulers
 from greenbatch.cli import app, main
 from greenbatch.datasets.dataset import read_record as read_dataset
 from greenbatch.energy.columns import read_columns
-from greenbatch.engine.memory import read_memory
+from greenbatch.engine.views.memory import read_memory
 from greenbatch.errors import InputError
 from greenbatch.experiments.reports.outputs import for_spreadsheets
 from greenbatch.experiments.reports.result_folder import result_folder

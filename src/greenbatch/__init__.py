@@ -18,10 +18,10 @@ TYPE_CHECKING = False  # not from typing: Ctrl-C must be handled before anything
 if TYPE_CHECKING:
     from typing import Any
 
-    from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, NodeGroup
+    from greenbatch.cluster import Cluster, DvfsLevel, NodeGroup
     from greenbatch.energy import Site
-    from greenbatch.engine.interface import Charge, Policy, Queue, Start, Suspend, View, Wait
     from greenbatch.engine.rules import Rules
+    from greenbatch.engine.views.interface import Charge, Policy, Queue, Start, Suspend, View, Wait
     from greenbatch.errors import GreenbatchError, InputError
     from greenbatch.experiments.notebook import Comparison, Outcome, compare, simulate
     from greenbatch.experiments.papers.reproduce import reproduce
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _MODULES = {
-    "cluster": ("Cluster", "DvfsLevel", "NodeCluster", "NodeGroup"),
+    "cluster": ("Cluster", "DvfsLevel", "NodeGroup"),
     "energy": ("Site",),
     "engine.rules": ("Rules",),
-    "engine.interface": ("Charge", "Policy", "Queue", "Start", "Suspend", "View", "Wait"),
+    "engine.views.interface": ("Charge", "Policy", "Queue", "Start", "Suspend", "View", "Wait"),
     "errors": ("GreenbatchError", "InputError"),
     "experiments.notebook": ("Comparison", "Outcome", "compare", "simulate"),
     "experiments.papers.reproduce": ("reproduce",),
@@ -59,7 +59,6 @@ __all__ = [
     "GreenbatchError",
     "InputError",
     "ModelWarning",
-    "NodeCluster",
     "NodeGroup",
     "Outcome",
     "Policy",

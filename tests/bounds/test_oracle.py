@@ -198,7 +198,8 @@ def test_prices_beyond_their_range_are_told_apart_by_a_schedule() -> None:
 
 NAMES = (
     "fcfs+none", "f2+easy-schedgym", "fcfs+green", "f2+conservative", "lptpn", "cheapest-start", "foresee",
-    "ga-published+easy-schedgym", "gas-marl-plus@lublin-256:makespan_bound=1.25", "rolling:knowledge=perfect",
+    "ga-published+easy-schedgym", "gas-marl-plus@lublin-256:makespan_bound=1.25",
+    "rolling:knowledge=perfect:horizon=7200",
 )  # fmt: skip
 """Some of each kind: rules, reservations for all, planners, an order that is searched, one that knows the future."""
 
@@ -221,6 +222,7 @@ def larger(draw: st.DrawFn) -> tuple[gb.Workload, gb.Cluster, Site]:
     )
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("name", NAMES)
 @settings(max_examples=3, deadline=None)
 @given(window=larger())
@@ -236,6 +238,7 @@ def test_no_shipped_scheduler_beats_the_bound(name: str, window: tuple[gb.Worklo
     assert books.grid_j >= bound.brown_j
 
 
+@pytest.mark.plain
 def test_a_later_end_never_lowers_the_bound() -> None:
     scenario = gb.load_scenario("default")
     window = scenario.window(0, 60)
@@ -253,7 +256,7 @@ def test_a_later_end_never_lowers_the_bound() -> None:
 
 def test_what_the_bound_does_not_know_is_refused_in_one_line() -> None:
     site = site_of([100.0])
-    nodes = gb.NodeCluster(groups=FOUR.groups)
+    nodes = gb.Cluster.of_nodes(groups=FOUR.groups)
     heavy = Site(name="pue", step_s=1800.0, sources_w={"sun": np.ones(4)}, repeat=True, pue=1.3)
     ends = Site(name="short", step_s=1800.0, sources_w={"sun": np.ones(4)})
     work = jobs_of(submit_s=[0.0] * 3, run_time_s=[3600.0] * 3, processors=[4] * 3, power_w=[9.0] * 3)

@@ -10,8 +10,8 @@ from small import SMALL
 from greenbatch.cluster import Cluster
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.session import Session
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 

@@ -11,7 +11,7 @@ import pytest
 
 import site_dump
 from greenbatch.cli import main
-from greenbatch.cluster import NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.metrics import evaluate_parts, measure, parts_of
@@ -79,8 +79,8 @@ def test_the_weights_are_those_of_the_slurm_conf(site: Path) -> None:
     assert waits["slurm-multifactor+easy"] != waits["fcfs+easy"]
 
 
-def nodes(**groups: int) -> NodeCluster:
-    return NodeCluster(tuple(
+def nodes(**groups: int) -> Cluster:
+    return Cluster.of_nodes(tuple(
         NodeGroup(name=name, count=count, processors=4, static_power_w=0.0, partitions=(name,))
         for name, count in groups.items()
     ))  # fmt: skip

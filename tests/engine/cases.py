@@ -12,7 +12,7 @@ from plain import Job, Supply
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.interface import Charge, Decision, Start, View, Wait
+from greenbatch.engine.views.interface import Charge, Decision, Start, View, Wait
 from greenbatch.workload import Workload
 
 ESTIMATES = ("exact", "over", "any")

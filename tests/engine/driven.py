@@ -9,11 +9,11 @@ from typing import Any
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program, charges_by_rank
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
+from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.session import Session
 from greenbatch.workload import Workload
 
 WHEN_TO_ASK = ("per_instant", "completion_first")

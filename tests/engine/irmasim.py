@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from greenbatch.cluster import NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.cluster.irmasim import read_platform
 from greenbatch.engine.rules import Rules
 from greenbatch.workload import Workload
@@ -59,7 +59,7 @@ def golden(folder: Path) -> list[Golden]:
 
 
 @cache
-def cluster(folder: Path, name: str) -> NodeCluster:
+def cluster(folder: Path, name: str) -> Cluster:
     """A platform with the published contention and energy."""
     read = read_platform(folder / "inputs" / f"{name}.json")
     return replace(read, contention="irmasim-v1", power_on="first-use")

@@ -24,13 +24,13 @@ sys.path.append(str(Path(__file__).parents[1] / "rare"))
 
 from cases_rare import rare
 
-from greenbatch.cluster import NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.energy import ForecastModel, Grid, Storage
-from greenbatch.engine.interface import Charge, Start, Wait
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Charge, Start, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -47,8 +47,8 @@ PRICE = Grid(
 )  # fmt: skip
 MACHINES = {
     "pool": CLUSTER,
-    "nodes": NodeCluster(GROUPS),
-    "booting nodes": NodeCluster(tuple(replace(each, **BOOTS) for each in GROUPS), power_on="on-demand"),
+    "nodes": Cluster.of_nodes(GROUPS),
+    "booting nodes": Cluster.of_nodes(tuple(replace(each, **BOOTS) for each in GROUPS), power_on="on-demand"),
 }
 SUPPLIES = {
     "none": None,

@@ -17,6 +17,7 @@ sys.path.append(str(Path(__file__).parents[1] / "rare"))
 
 from cases_rare import rare
 
+from greenbatch.cluster import Capacity
 from greenbatch.engine.capabilities import capabilities
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
@@ -45,7 +46,6 @@ def question(feature: str) -> tuple[Any, Any, Any, Rules]:
     elif feature in ("capacity", "gpus"):
         where = rare(ticks=20, level=0.7 if feature == "capacity" else 1.0)
         jobs, cluster, rules = where.workload, where.cluster, where.rules
-        cluster = cluster if feature == "capacity" else replace(cluster, powered=None)
     elif feature == "power_cap":
         rules = Rules(power_cap_w=1e6)
     elif feature == "import_limit":
@@ -80,6 +80,14 @@ def test_each_yes_runs_and_each_no_is_refused(kind: str, name: str, feature: str
         return
     outcome = run(spelled, feature)
     assert np.isfinite(outcome.start_s).any()
+
+
+def test_capacity_does_not_vary_on_nodes_yet() -> None:
+    """A cluster can have both parts; what is not simulated is refused, not left out."""
+    jobs, nodes, site, rules = question("nodes")
+    both = replace(nodes, powered=Capacity.constant(nodes.processors - 1, 0))
+    with pytest.raises(InputError, match="cannot follow the power on nodes yet"):
+        simulate(jobs, both, site, rules, scheduler("fcfs"))
 
 
 def test_every_policy_has_a_row() -> None:

@@ -16,12 +16,12 @@ from plain import Job
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Grid, Site, Storage
 from greenbatch.engine.accounts import Books, books, power_segments
-from greenbatch.engine.interface import Charge, Decision, Start, View, Wait
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Charge, Decision, Start, View, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload

@@ -15,15 +15,15 @@ from plain import Machine
 from test_node_machine import jobs_for, node_clusters
 from test_plain_schedules import SCORES, check
 
-from greenbatch.cluster import Cluster, PoweredCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.dependencies import preceding_rows
-from greenbatch.engine.interface import View, Wait
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session, run_policy
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import View, Wait
+from greenbatch.engine.views.session import Session, run_policy
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
@@ -195,7 +195,7 @@ def test_scores_use_the_simulated_submission() -> None:
 
 def test_a_pool_with_gpus() -> None:
     jobs = CHAIN.with_columns(gpus=np.array([2, 2, 2, 2]))
-    outcome = simulate(jobs, PoweredCluster.of_units(4, 2), None, OBEY, scheduler("fcfs+easy"))
+    outcome = simulate(jobs, Cluster.of_units(4, 2), None, OBEY, scheduler("fcfs+easy"))
     assert outcome.start_s.tolist() == [0, 150, 100, 200]
 
 
@@ -220,8 +220,8 @@ def test_a_policy_that_waits_forever_is_told_although_jobs_follow() -> None:
 @pytest.mark.parametrize(
     ("cluster", "rules", "columns", "who"),
     [
-        (PoweredCluster.of_units(4), replace(OBEY, pools=Pools(ready=2)), {}, "a machine with rules.pools"),
-        (PoweredCluster.of_units(4), OBEY, {"qos": np.full(4, 0.5)}, "a machine on which jobs with QoS are due"),
+        (Cluster.of_units(4), replace(OBEY, pools=Pools(ready=2)), {}, "a machine with rules.pools"),
+        (Cluster.of_units(4), OBEY, {"qos": np.full(4, 0.5)}, "a machine on which jobs with QoS are due"),
     ],
 )
 def test_where_submissions_must_be_known(cluster: Cluster, rules: Rules, columns: Any, who: str) -> None:

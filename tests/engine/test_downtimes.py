@@ -12,7 +12,7 @@ from cases import clusters, job_lists, site, supplies, workload
 from hypothesis import given, settings
 from test_node_machine import jobs_for, node_clusters
 
-from greenbatch.cluster import Capacity, Cluster, NodeCluster, NodeGroup, PoweredCluster
+from greenbatch.cluster import Capacity, Cluster, NodeGroup
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import run_program
@@ -103,11 +103,11 @@ def test_by_hand(backfill: str) -> None:
 
 PARTLY = Outage(begin_s=8, end_s=20, processors=1, of=6)
 """From 8 to 20 s nothing starts, but jobs may run."""
-SIX_GPUS = NodeCluster((NodeGroup(name="a", count=1, processors=6, static_power_w=0, gpus=6),))
+SIX_GPUS = Cluster.of_nodes((NodeGroup(name="a", count=1, processors=6, static_power_w=0, gpus=6),))
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("cluster", [Cluster.pooled(6), SIX_GPUS, PoweredCluster.of_units(6, 6)])
+@pytest.mark.parametrize("cluster", [Cluster.pooled(6), SIX_GPUS, Cluster.of_units(6, 6)])
 def test_a_reservation_behind_an_outage_leaves_what_is_free_then(cluster: Cluster) -> None:
     """Job 2 needs 4 of 6 units, which are free at 10 s, when job 0 ends; the outage moves its reservation to 20 s.
 
@@ -129,7 +129,7 @@ def test_a_reservation_behind_an_outage_counts_what_is_powered_then() -> None:
     jobs = hand(
         submit_s=[0, 2, 3], run_time_s=[10, 5, 30], requested_time_s=[10, 5, 30], processors=[4, 4, 2], gpus=[0, 0, 0]
     )
-    machine = PoweredCluster.of_units(6, 0, powered=levels)
+    machine = Cluster.of_units(6, 0, powered=levels)
     assert run("fcfs+easy", jobs, machine, Rules(), (PARTLY,)).start_s.tolist() == [0, 20, 25]
 
 
@@ -145,7 +145,7 @@ def test_a_reservation_that_a_power_cap_moves_leaves_what_is_free_then() -> None
 
 
 def test_only_the_jobs_of_its_partition_wait_for_an_outage() -> None:
-    cluster = NodeCluster((
+    cluster = Cluster.of_nodes((
         NodeGroup(name="a", count=1, processors=2, static_power_w=0, partitions=("a", "all")),
         NodeGroup(name="b", count=1, processors=2, static_power_w=0, partitions=("b", "all")),
     ))  # fmt: skip
@@ -171,7 +171,7 @@ def test_a_job_submitted_when_an_outage_ends_does_not_hide_the_end() -> None:
     ],
 )  # fmt: skip
 def test_outages_that_cannot_be_are_refused(outage: Outage, word: str) -> None:
-    cluster = NodeCluster((NodeGroup(name="a", count=1, processors=2, static_power_w=0, partitions=("p",)),))
+    cluster = Cluster.of_nodes((NodeGroup(name="a", count=1, processors=2, static_power_w=0, partitions=("p",)),))
     jobs = hand(submit_s=[0], run_time_s=[4], requested_time_s=[4], processors=[1])
     with pytest.raises(InputError, match=word):
         run("fcfs+easy", jobs, cluster, Rules(), (outage,))

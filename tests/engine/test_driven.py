@@ -19,11 +19,11 @@ from hypothesis import strategies as st
 import greenbatch as gb
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.interface import Attributes, Decision, Nodes, Queue, Running, Start, Supply, View, Wait
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Attributes, Decision, Nodes, Queue, Running, Start, Supply, View, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.models.find import shipped_models
 from greenbatch.schedulers import entries, scheduler

@@ -16,14 +16,14 @@ from test_driven import restarts, rule_sets
 from test_node_machine import jobs_for, node_clusters, placed_on
 
 import greenbatch as gb
-from greenbatch.cluster import NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.energy import Site
-from greenbatch.engine.interface import Decision, Start, View, Wait
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Decision, Start, View, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
@@ -36,9 +36,7 @@ BACKFILLS = ("none", "first-fit", "easy", "easy-schedgym", "easy-green-order", "
 HOUR_S = 3600.0
 
 
-def same_schedule(
-    how: Any, jobs: Workload, cluster: NodeCluster, power: Site | None, rules: Rules, **given: Any
-) -> None:
+def same_schedule(how: Any, jobs: Workload, cluster: Cluster, power: Site | None, rules: Rules, **given: Any) -> None:
     """The starts and nodes of a simulation, and those of a batch system that asks for one decision at a time."""
     wanted = simulate(jobs, cluster, power, rules, how)
     driven = run_from_views(how, jobs, cluster, power, rules, **given)
@@ -66,7 +64,7 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("memory") / "memory.npz"
 
 
-def known_from_the_first(jobs: Workload, cluster: NodeCluster) -> Workload:
+def known_from_the_first(jobs: Workload, cluster: Cluster) -> Workload:
     """Jobs of which the first one shows that nodes matter, and that name partitions if there are any.
 
     A simulation knows from its window whether all jobs ask for processors of any nodes, and whether one of them links
@@ -143,7 +141,7 @@ def test_models_with_a_power_supply(model: str, memory: Path, greenbatch_data: C
     """Sun and wind, and jobs of which many take several nodes."""
     greenbatch_data("swf/lublin_256.swf.gz")
     scenario = gb.load_scenario("ineps/green")
-    jobs, given = scenario.window(0, 40), {"restart": lambda k: k % 9 == 4, "memory": memory}
+    jobs, given = scenario.window(0, 24), {"restart": lambda k: k % 9 == 4, "memory": memory}
     placements = simulate(jobs, scenario.cluster, scenario.site, scenario.rules, scheduler(model)).placements
     assert placements is not None
     assert np.bincount(placements.job).max() > 1
@@ -152,7 +150,7 @@ def test_models_with_a_power_supply(model: str, memory: Path, greenbatch_data: C
 
 # ---------------------------------------------------------------- answers, and what cannot be driven
 
-TWO_NODES = NodeCluster(tuple(
+TWO_NODES = Cluster.of_nodes(tuple(
     NodeGroup(name=f"g{k}", count=1, processors=4, static_power_w=10.0, power_per_processor_w=2.0) for k in range(2)
 ))  # fmt: skip
 

@@ -13,19 +13,19 @@ from hypothesis import given, settings
 from test_node_machine import jobs_for, node_clusters
 
 from greenbatch.cli import main
-from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, NodeGroup
-from greenbatch.engine.driver import ViewDriver
+from greenbatch.cluster import Cluster, DvfsLevel, NodeGroup
 from greenbatch.engine.energy_use import energy_use
-from greenbatch.engine.interface import Queue, Start, View
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import run_program, simulate
+from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.interface import Queue, Start, View
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
-NODES = NodeCluster(
+NODES = Cluster.of_nodes(
     (NodeGroup(name="n", count=2, processors=4, static_power_w=100.0, idle_fraction=0.5, power_per_processor_w=10.0),),
     dvfs=(DvfsLevel(speed=0.5, power=0.3),),
 )

@@ -14,7 +14,7 @@ from cases import clusters, job_lists, site, supplies, workload
 from hypothesis import given, settings
 from test_node_machine import PLACEMENTS, energy_j, jobs_for, node_clusters
 
-from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, DvfsLevel, NodeGroup
 from greenbatch.engine.accounts import books
 from greenbatch.engine.energy_use import EnergyUse, energy_use
 from greenbatch.engine.outcome import Outcome
@@ -56,7 +56,7 @@ def runs(draw: st.DrawFn) -> Run:
 def recounted(outcome: Outcome) -> tuple[list[list[float]], list[float]]:
     """Idle, static and dynamic energy of each node, and energy of each job, added up from instant to instant."""
     cluster, jobs, placed = outcome.cluster, outcome.workload, outcome.placements
-    assert isinstance(cluster, NodeCluster)
+    assert cluster.on_nodes
     assert placed is not None
     groups = [g for g in cluster.groups for _ in range(g.count)]
     draw = [1.0, *(level.power for level in cluster.dvfs)][outcome.rules.dvfs_level]
@@ -111,7 +111,7 @@ def switched_runs(draw: st.DrawFn) -> Run:
             boot_energy_j=min(boot_s, 1.0) * draw(st.integers(0, 90)),
             shutdown_energy_j=min(shutdown_s, 1.0) * draw(st.integers(0, 90)),
         ))  # fmt: skip
-    cluster = NodeCluster(
+    cluster = Cluster.of_nodes(
         tuple(groups), power_on="on-demand", contention=draw(st.sampled_from(["none", "repaired"]))
     )  # fmt: skip
     jobs = draw(jobs_for(cluster))
@@ -165,7 +165,7 @@ def test_energy_of_nodes_that_boot_on_demand_adds_up(run: Run) -> None:
     np.testing.assert_allclose(use.job_j, of_jobs, rtol=REL, atol=1e-9)
     adds_up(outcome, use)
     if (outcome.workload.nodes == 1).all():
-        assert isinstance(outcome.cluster, NodeCluster)
+        assert outcome.cluster.on_nodes
         groups = [g for g in outcome.cluster.groups for _ in range(g.count)]
         idle_j = [recounted_without_jobs(outcome, number, group) for number, group in enumerate(groups)]
         np.testing.assert_allclose(use.idle_j, idle_j, rtol=REL, atol=1e-9)
@@ -192,7 +192,7 @@ NODE = NodeGroup(
 
 def on_nodes(columns: dict[str, list[float]], name: str = "fcfs+easy+pack", **cluster: object) -> Outcome:
     jobs = Workload.from_columns("hand", {"submit_s": [0.0] * len(columns["run_time_s"]), **columns})
-    return simulate(jobs, replace(NodeCluster((NODE,)), **cluster), None, Rules(), scheduler(name))  # type: ignore[arg-type]
+    return simulate(jobs, replace(Cluster.of_nodes((NODE,)), **cluster), None, Rules(), scheduler(name))  # type: ignore[arg-type]
 
 
 def test_by_hand() -> None:
@@ -248,7 +248,7 @@ def test_no_jobs_use_no_energy() -> None:
 def test_a_short_job_after_years_of_others_gets_its_share_exactly() -> None:
     """The share of a short job is not lost in the sums over 400 nodes and three years."""
     count, year_s = 400, 365 * 86_400.0
-    cluster = NodeCluster((replace(NODE, count=count),))
+    cluster = Cluster.of_nodes((replace(NODE, count=count),))
     start_s = np.concatenate([np.zeros(count), np.full(2, 3 * year_s)])
     length_s = np.concatenate([np.full(count, 3 * year_s + 7), np.full(2, 1.25)])
     jobs = Workload.from_columns("long", {

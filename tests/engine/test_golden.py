@@ -9,12 +9,12 @@ import pytest
 from golden import BACKFILLS, POLICIES, SCENARIOS, Find, golden_rows, golden_schedule, scenario
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.interface import Start
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Start
+from greenbatch.engine.views.session import Session
 from greenbatch.metrics import evaluate
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload

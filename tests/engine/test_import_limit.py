@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain import Job, Machine, Supply
 
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.energy import Grid, Site, Storage
 from greenbatch.energy.forecasts import ForecastModel
 from greenbatch.engine.outcome import Outcome
@@ -26,7 +26,7 @@ from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
 POOL = Cluster.pooled(8, idle_power_per_machine_w=100.0)
-NODES = NodeCluster((
+NODES = Cluster.of_nodes((
     NodeGroup(name="a", count=2, processors=4, static_power_w=100.0, idle_fraction=0.5, power_per_processor_w=20.0),
     NodeGroup(name="b", count=1, processors=8, static_power_w=300.0, idle_fraction=0.5, power_per_processor_w=10.0),
 ))  # fmt: skip
@@ -104,7 +104,7 @@ def test_the_facility_draws_more_than_the_cluster() -> None:
 
 
 def test_jobs_of_other_partitions_leave_the_power_of_a_blocked_job() -> None:
-    nodes = NodeCluster(tuple(
+    nodes = Cluster.of_nodes(tuple(
         NodeGroup(name=name, count=1, processors=4, static_power_w=0.0, partitions=(name,)) for name in "ab"
     ))  # fmt: skip
     jobs = jobs_of(submit_s=[0, 1, 2, 12], run_time_s=[10, 10, 20, 20], processors=[1] * 4,
@@ -376,7 +376,7 @@ def test_a_limit_below_what_the_nodes_of_a_job_add_is_told() -> None:
     node = NodeGroup(name="n", count=1, processors=2, static_power_w=100.0, idle_fraction=0.5)
     jobs = jobs_of(submit_s=[0], run_time_s=[10], processors=[1], power_w=[10.0])
     with pytest.raises(InputError, match=r"site.grid.import_limit_w: leaves 1 jobs waiting forever"):
-        run(jobs, NodeCluster((node,)), sunny([0.0], 75.0, step_s=HOUR_S), "fcfs+easy")
+        run(jobs, Cluster.of_nodes((node,)), sunny([0.0], 75.0, step_s=HOUR_S), "fcfs+easy")
 
 
 def test_a_series_that_ends_while_a_job_waits_for_sun_is_an_error() -> None:
@@ -393,7 +393,7 @@ def test_what_does_not_know_the_limit_refuses_it(name: str) -> None:
 
 def test_nodes_that_boot_are_refused() -> None:
     node = NodeGroup(name="n", count=1, processors=2, static_power_w=100.0, idle_fraction=0.5, boot_s=60.0)
-    cluster = NodeCluster((node,), power_on="on-demand")
+    cluster = Cluster.of_nodes((node,), power_on="on-demand")
     with pytest.raises(InputError, match="over_limit: is hold, which cannot be kept while nodes boot"):
         run(ONE, cluster, sunny([200.0], 2000.0), "fcfs+easy")
 

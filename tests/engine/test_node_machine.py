@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.energy import Site
 from greenbatch.engine.machine.node_tables import Node
 from greenbatch.engine.machine.rates import slowdown
@@ -108,7 +108,7 @@ def test_ties_are_broken_by_rounding_as_published(greenbatch_reference: Find) ->
 
 
 @st.composite
-def node_clusters(draw: st.DrawFn, *, speeds: tuple[float, ...] = (1.0,), partitions: bool = False) -> NodeCluster:
+def node_clusters(draw: st.DrawFn, *, speeds: tuple[float, ...] = (1.0,), partitions: bool = False) -> Cluster:
     """One to three groups of one to three small nodes."""
     groups = []
     for k in range(draw(st.integers(1, 3))):
@@ -127,11 +127,11 @@ def node_clusters(draw: st.DrawFn, *, speeds: tuple[float, ...] = (1.0,), partit
                 memory_gb=draw(st.sampled_from([4.0, 8.0, np.inf])),
             )
         )
-    return NodeCluster(tuple(groups))
+    return Cluster.of_nodes(tuple(groups))
 
 
 @st.composite
-def jobs_for(draw: st.DrawFn, cluster: NodeCluster, *, exact: bool = False, spanning: bool = False) -> Workload:
+def jobs_for(draw: st.DrawFn, cluster: Cluster, *, exact: bool = False, spanning: bool = False) -> Workload:
     """Up to 20 jobs, each of which fits on the idle cluster."""
     columns: dict[str, list[float]] = {}
     for _ in range(draw(st.integers(1, 20))):
@@ -159,7 +159,7 @@ def jobs_for(draw: st.DrawFn, cluster: NodeCluster, *, exact: bool = False, span
     return made if not cluster.partitions else _named(made, cluster)
 
 
-def _named(jobs: Workload, cluster: NodeCluster) -> Workload:
+def _named(jobs: Workload, cluster: Cluster) -> Workload:
     return replace(jobs, names={"partition": dict(enumerate(cluster.partitions))})
 
 
@@ -173,7 +173,7 @@ def placed_on(outcome: Outcome) -> list[tuple[int, int, int, int]]:
 def check_capacity(outcome: Outcome) -> None:
     """Recount every node at every start: nothing above what is there, and the load is that of what runs."""
     cluster, jobs = outcome.cluster, outcome.workload
-    assert isinstance(cluster, NodeCluster)
+    assert cluster.on_nodes
     groups = [g for g in cluster.groups for _ in range(g.count)]
     parts = placed_on(outcome)
     assert sum(p for _, _, p, _ in parts) == jobs.processors.sum()
@@ -249,7 +249,7 @@ def test_a_pool_is_one_big_node_and_nodes_of_one_speed_if_jobs_take_any(data: st
     cluster = data.draw(node_clusters())
     jobs = data.draw(jobs_for(cluster, spanning=True))
     pool, whole = Cluster.pooled(cluster.processors), cluster.processors
-    one = NodeCluster((NodeGroup(name="big", count=1, processors=whole, static_power_w=0.0),))
+    one = Cluster.of_nodes((NodeGroup(name="big", count=1, processors=whole, static_power_w=0.0),))
     on_one = jobs.with_columns(nodes=np.ones(len(jobs), np.int64))
     policy = data.draw(st.sampled_from(["fcfs", "sjf", "f2", "unicep", "wfp3"]))
     backfill = data.draw(
@@ -271,7 +271,7 @@ def test_a_pool_is_one_big_node_and_nodes_of_one_speed_if_jobs_take_any(data: st
 @given(st.data())
 def test_nodes_of_one_processor_are_a_pool_of_jobs_of_one_processor(data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 6))
-    cluster = NodeCluster((NodeGroup(name="n", count=count, processors=1, static_power_w=0.0),))
+    cluster = Cluster.of_nodes((NodeGroup(name="n", count=count, processors=1, static_power_w=0.0),))
     jobs = data.draw(jobs_for(cluster))
     jobs = jobs.with_columns(
         processors=np.ones(len(jobs), np.int64), nodes=np.ones(len(jobs), np.int64), gpus=np.zeros(len(jobs), np.int64),
@@ -368,7 +368,7 @@ def test_jobs_are_killed_at_their_requested_time_under_the_published_contention_
     jobs = Workload.from_columns("w", {
         "submit_s": [0, 0, 3], "run_time_s": [10, 10, 5], "requested_time_s": [4, 20, 5], "processors": [1, 1, 3],
     })  # fmt: skip
-    outcome = simulate(jobs, NodeCluster((node,), contention="irmasim-v1"), None, Rules(), scheduler("fcfs"))
+    outcome = simulate(jobs, Cluster.of_nodes((node,), contention="irmasim-v1"), None, Rules(), scheduler("fcfs"))
     assert outcome.end_s.tolist() == [4, 10, 9]
     assert outcome.killed == 1
 
@@ -379,7 +379,7 @@ def test_a_job_that_others_slow_down_is_killed_at_its_requested_time() -> None:
     jobs = Workload.from_columns("w", {**columns, "processors": [1, 1]})
     for overrun in ("kill", "extend"):
         rules = Rules(overrun=overrun)  # type: ignore[arg-type]
-        outcome = simulate(jobs, NodeCluster((node,), contention="repaired"), None, rules, scheduler("fcfs"))
+        outcome = simulate(jobs, Cluster.of_nodes((node,), contention="repaired"), None, rules, scheduler("fcfs"))
         assert outcome.killed == (overrun == "kill")
         assert (outcome.end_s[0] == 11) == (overrun == "kill")
 
@@ -393,7 +393,7 @@ def test_backfilling_of_irmasim_starts_a_job_with_all_its_processors(overrun: st
         "requested_memory_kb": [0.0] * 4,
     })  # fmt: skip
     rules = Rules(overrun=overrun)  # type: ignore[arg-type]
-    outcome = simulate(jobs, NodeCluster((node,)), None, rules, scheduler("fcfs+easy-irmasim+worst-fit"))
+    outcome = simulate(jobs, Cluster.of_nodes((node,)), None, rules, scheduler("fcfs+easy-irmasim+worst-fit"))
     check_capacity(outcome)
     assert outcome.start_s.tolist() == [0, 0, 15, 10]
 
@@ -408,7 +408,7 @@ def test_a_job_slows_others_down_once_all_its_nodes_have_booted() -> None:
         "submit_s": [0, 10], "run_time_s": [100, 30], "requested_time_s": [1000, 1000], "processors": [1, 4],
         "nodes": [1, 2], "memory_volume_mb": [3e6, 1.5e6],
     })  # fmt: skip
-    cluster = NodeCluster(groups, contention="repaired", power_on="on-demand")
+    cluster = Cluster.of_nodes(groups, contention="repaired", power_on="on-demand")
     outcome = simulate(jobs, cluster, None, Rules(overrun="extend"), scheduler("fcfs"))
     slower = speed_of(2, 30_000.0, 130_000.0, 3)
     together_s = 30 / min(speed_of(2, 50_000.0, 130_000.0, 3), speed_of(2, 50_000.0, 100_000.0, 2))
@@ -437,14 +437,14 @@ NODE = NodeGroup(name="n", count=2, processors=4, static_power_w=100.0, gpus=1, 
 def test_a_job_that_fits_on_no_node_is_refused_in_one_line(columns: dict[str, list[float]], said: str) -> None:
     jobs = Workload.from_columns("w", {"submit_s": [0.0], "run_time_s": [5.0], **columns})
     with pytest.raises(InputError, match=said) as caught:
-        simulate(jobs, NodeCluster((NODE,)), None, Rules(), scheduler("fcfs+easy"))
+        simulate(jobs, Cluster.of_nodes((NODE,)), None, Rules(), scheduler("fcfs+easy"))
     assert "\n" not in str(caught.value)
 
 
 def test_a_scheduler_that_needs_a_pool_says_so() -> None:
     jobs = Workload.from_columns("w", {"submit_s": [0.0], "run_time_s": [5.0], "processors": [1], "power_w": [5.0]})
     with pytest.raises(InputError, match="cannot place jobs on nodes"):
-        simulate(jobs, NodeCluster((NODE,)), load_scenario("default").site, Rules(), scheduler("lptpn"))
+        simulate(jobs, Cluster.of_nodes((NODE,)), load_scenario("default").site, Rules(), scheduler("lptpn"))
 
 
 def test_a_reservation_keeps_room_for_the_largest_chunk_on_every_node() -> None:
@@ -453,7 +453,7 @@ def test_a_reservation_keeps_room_for_the_largest_chunk_on_every_node() -> None:
     jobs = Workload.from_columns("w", {
         "submit_s": [0, 1, 2], "run_time_s": [10, 5, 100], "processors": [2, 3, 1], "nodes": [1, 2, 1],
     })  # fmt: skip
-    outcome = simulate(jobs, NodeCluster((node,)), None, Rules(), scheduler("fcfs+easy"))
+    outcome = simulate(jobs, Cluster.of_nodes((node,)), None, Rules(), scheduler("fcfs+easy"))
     assert outcome.promised_start_s[1] == 10
     assert outcome.start_s.tolist() == [0, 10, 10]
 
@@ -465,7 +465,7 @@ def test_memory_is_all_there_again_once_jobs_have_returned_it() -> None:
     jobs = Workload.from_columns("w", {
         "submit_s": [0, 0, 0, 3], "run_time_s": [100, 1, 2, 5], "processors": [1] * 4, "requested_memory_kb": asked,
     })  # fmt: skip
-    outcome = simulate(jobs, NodeCluster((node,)), None, Rules(), scheduler("fcfs+easy"))
+    outcome = simulate(jobs, Cluster.of_nodes((node,)), None, Rules(), scheduler("fcfs+easy"))
     assert outcome.start_s.tolist() == [0, 0, 0, 3]
 
 
@@ -478,8 +478,8 @@ def test_parallel_partitions_do_not_block_each_other() -> None:
         "submit_s": [0, 1, 2, 3, 4, 5], "run_time_s": [10, 5, 1, 10, 5, 1], "processors": [1, 2, 1, 1, 2, 1],
         "partition": [0, 0, 0, 1, 1, 1],
     })  # fmt: skip
-    jobs = _named(jobs, NodeCluster(groups))
-    outcome = simulate(jobs, NodeCluster(groups), None, Rules(), scheduler("fcfs+easy"))
+    jobs = _named(jobs, Cluster.of_nodes(groups))
+    outcome = simulate(jobs, Cluster.of_nodes(groups), None, Rules(), scheduler("fcfs+easy"))
     assert outcome.start_s.tolist() == [0, 10, 2, 3, 13, 5]
     assert outcome.promised_start_s[[1, 4]].tolist() == [10, 13]
 
@@ -493,9 +493,9 @@ def test_a_long_job_of_another_partition_may_outlive_the_reservation_of_a_commit
         "submit_s": [0, 0, 1, 3], "run_time_s": [10, 4, 5, 50], "processors": [1, 2, 2, 1], "power_w": [1, 1, 1, 1],
         "partition": [0, 1, 0, 1],
     })  # fmt: skip
-    jobs = _named(jobs, NodeCluster(groups))
+    jobs = _named(jobs, Cluster.of_nodes(groups))
     rules = Rules(commitment="sticky")
-    outcome = simulate(jobs, NodeCluster(groups), None, rules, scheduler(f"fcfs+{backfill}"))
+    outcome = simulate(jobs, Cluster.of_nodes(groups), None, rules, scheduler(f"fcfs+{backfill}"))
     assert outcome.start_s.tolist() == [0, 0, 10, 4]
 
 
@@ -506,5 +506,5 @@ def test_green_counts_the_power_that_the_nodes_draw_for_a_job_of_unknown_power(s
         "w", {"submit_s": [0, 1, 2], "run_time_s": [10, 5, 5], "processors": [3, 4, 1]}
     )  # fmt: skip
     dark = Site(name="dark", step_s=60.0, sources_w={"pv": np.zeros(2)}, repeat=True)
-    outcome = simulate(jobs, NodeCluster((group,)), dark, Rules(), scheduler(f"fcfs+green:sigma={sigma}"))
+    outcome = simulate(jobs, Cluster.of_nodes((group,)), dark, Rules(), scheduler(f"fcfs+green:sigma={sigma}"))
     assert outcome.start_s.tolist() == [0, 10, start_s]

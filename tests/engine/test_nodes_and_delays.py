@@ -12,7 +12,7 @@ from test_lookahead import HOUR_S, INITIAL, Planned, numbers_with, site
 from test_node_machine import PLACEMENTS, check_capacity, jobs_for, node_clusters, same
 from test_planners_on_nodes import FRAGMENTED, in_units, planned, wide_job_in_a_stream
 
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
@@ -29,16 +29,14 @@ def choosing(numbers: np.ndarray, **changes: float) -> np.ndarray:
     return np.concatenate([numbers, made, np.zeros(len(INPUTS))])
 
 
-def chosen(
-    jobs: Workload, cluster: Cluster | NodeCluster, power: list[float], numbers: np.ndarray, overrun: str = "kill"
-) -> Outcome:
+def chosen(jobs: Workload, cluster: Cluster, power: list[float], numbers: np.ndarray, overrun: str = "kill") -> Outcome:
     return simulate(jobs, cluster, site(power), replace(Rules(), overrun=overrun), Planned(numbers))  # type: ignore[arg-type]
 
 
 def groups_of(outcome: Outcome) -> list[set[str]]:
     """Names of the groups on which each job ran."""
     assert outcome.placements is not None
-    assert isinstance(outcome.cluster, NodeCluster)
+    assert outcome.cluster.on_nodes
     names = [g.name for g in outcome.cluster.groups for _ in range(g.count)]
     placed = outcome.placements
     return [{names[node] for node in placed.node[placed.job == job]} for job in range(len(outcome.workload))]
@@ -67,7 +65,7 @@ def test_nothing_above_what_is_there_and_every_job_starts(data: st.DataObject) -
 def test_there_is_no_choice_among_nodes_that_draw_the_same(data: st.DataObject) -> None:
     """The same schedule as with any placement, and as on a pool, where the numbers have no effect either."""
     cluster = data.draw(node_clusters())
-    cluster = NodeCluster(tuple(replace(g, idle_fraction=1.0) for g in cluster.groups))
+    cluster = Cluster.of_nodes(tuple(replace(g, idle_fraction=1.0) for g in cluster.groups))
     jobs = in_units(data.draw(jobs_for(cluster, spanning=True)), data.draw(st.sampled_from([600.0, 1800.0])))
     jobs = jobs.with_columns(power_w=np.round(np.linspace(1.0, 60.0, len(jobs))))
     power = data.draw(st.lists(st.sampled_from([0.0, 100.0, 400.0]), min_size=24, max_size=24))
@@ -80,10 +78,12 @@ def test_there_is_no_choice_among_nodes_that_draw_the_same(data: st.DataObject) 
     same(chosen(jobs, pool, power, numbers), ours)
 
 
-def two_speeds(processors: int = 4) -> NodeCluster:
+def two_speeds(processors: int = 4) -> Cluster:
     """A fast node that draws 4 times the power of a frugal one, which is half as fast."""
     each = NodeGroup(name="frugal", count=1, processors=processors, static_power_w=0.0, power_per_processor_w=10.0)
-    return NodeCluster((replace(each, speed=1.0), replace(each, name="fast", speed=2.0, power_per_processor_w=40.0)))
+    return Cluster.of_nodes(
+        (replace(each, speed=1.0), replace(each, name="fast", speed=2.0, power_per_processor_w=40.0))
+    )
 
 
 def one_job(processors: int = 4, hours: float = 4.0) -> Workload:
@@ -126,7 +126,7 @@ def test_a_job_beside_another_wakes_no_node(waking: float, woken: bool) -> None:
     here = NodeGroup(
         name="busy", count=1, processors=4, static_power_w=40.0, idle_fraction=0.0, power_per_processor_w=9
     )
-    cluster = NodeCluster((here, replace(here, name="asleep", power_per_processor_w=8.0, static_power_w=41.0)))
+    cluster = Cluster.of_nodes((here, replace(here, name="asleep", power_per_processor_w=8.0, static_power_w=41.0)))
     jobs = Workload.from_columns("x", {
         "submit_s": np.array([0.0, 0.0, 60.0]), "run_time_s": np.array([4.0, 0.01, 1.0]) * HOUR_S,
         "processors": np.array([3, 4, 1]), "nodes": np.ones(3, np.int64),

@@ -21,7 +21,6 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.accounts import books
 from greenbatch.engine.compile import cache_folder, compiled_small
-from greenbatch.engine.interface import Start
 from greenbatch.engine.machine.resources import fits, give, machine_of, next_change_s, take
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, enter
@@ -29,8 +28,9 @@ from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow, forecast_w, 
 from greenbatch.engine.power.slots import covering, next_edge_s
 from greenbatch.engine.records import Clock, Floats, Ledger, MachineTotals, Slots, record_of, shared
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Start
+from greenbatch.engine.views.session import Session
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 

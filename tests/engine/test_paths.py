@@ -23,14 +23,14 @@ from plain import Job
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.decide import decide
-from greenbatch.engine.interface import Decision, Policy, Queue, Start, View, Wait
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import run_program, simulate
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, wait_until
+from greenbatch.engine.views.interface import Decision, Policy, Queue, Start, View, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.policies import policy, rule
 from greenbatch.policies.compiled.lptpn import lptpn_pass

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from nodes_plain import FIXED, KEYS, UNLIMITED_KB, Job, Machine, Node
 
-from greenbatch.cluster import NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
@@ -104,8 +104,8 @@ def group_of(name: str, node: Node) -> NodeGroup:
     )
 
 
-def cluster_of(nodes: list[Node]) -> NodeCluster:
-    return NodeCluster(tuple(group_of(f"n{k}", node) for k, node in enumerate(nodes)))
+def cluster_of(nodes: list[Node]) -> Cluster:
+    return Cluster.of_nodes(tuple(group_of(f"n{k}", node) for k, node in enumerate(nodes)))
 
 
 def workload_of(jobs: list[Job]) -> Workload:

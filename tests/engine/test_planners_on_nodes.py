@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from test_lookahead import HOUR_S, INITIAL, SUNNY, Planned, numbers_with, site
 from test_node_machine import PLACEMENTS, check_capacity, jobs_for, node_clusters, same
 
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
@@ -78,7 +78,7 @@ def test_nothing_above_what_is_there_and_every_job_starts(name: str, data: st.Da
 @given(data=st.data())
 def test_nodes_that_draw_the_same_busy_or_not_are_a_pool_if_jobs_take_any(name: str, data: st.DataObject) -> None:
     cluster = data.draw(node_clusters())
-    cluster = NodeCluster(tuple(replace(g, idle_fraction=1.0) for g in cluster.groups))
+    cluster = Cluster.of_nodes(tuple(replace(g, idle_fraction=1.0) for g in cluster.groups))
     pool = Cluster.pooled(
         cluster.processors, processors_per_machine=1000, idle_power_per_machine_w=cluster.idle_power_w
     )
@@ -89,7 +89,7 @@ def test_nodes_that_draw_the_same_busy_or_not_are_a_pool_if_jobs_take_any(name: 
     same(planned(name, jobs, cluster, placement=placement, power=power), planned(name, jobs, pool, power=power))
 
 
-FRAGMENTED = NodeCluster(
+FRAGMENTED = Cluster.of_nodes(
     tuple(
         NodeGroup(name=f"g{k}", count=1, processors=4, static_power_w=0.0, power_per_processor_w=1.0) for k in range(4)
     )
@@ -129,7 +129,9 @@ def test_a_job_of_last_priority_is_not_overtaken_indefinitely() -> None:
 @pytest.mark.parametrize("name", PLANNERS)
 def test_a_job_held_for_the_sun_leaves_its_nodes_to_those_that_end_before(name: str) -> None:
     """The first job waits for six in the morning; one of an hour runs on the same nodes in the meantime."""
-    one = NodeCluster((NodeGroup(name="n", count=2, processors=4, static_power_w=0.0, power_per_processor_w=100.0),))
+    one = Cluster.of_nodes(
+        (NodeGroup(name="n", count=2, processors=4, static_power_w=0.0, power_per_processor_w=100.0),)
+    )
     jobs = Workload.from_columns("x", {
         "submit_s": np.array([0.0, 60.0]), "run_time_s": np.array([5.0, 0.2]) * HOUR_S, "processors": np.array([8, 8]),
         "nodes": np.array([2, 2]), "requested_time_s": np.array([5.0, 0.2]) * HOUR_S,
@@ -147,7 +149,7 @@ def test_the_power_that_nodes_draw_decides(name: str) -> None:
     waits = {}
     for processor_w in (1e-9, 100.0):
         group = NodeGroup(name="n", count=1, processors=4, static_power_w=0.0, power_per_processor_w=processor_w)
-        made = NodeCluster((replace(group, name="other", power_per_processor_w=50.0, count=1), group))
+        made = Cluster.of_nodes((replace(group, name="other", power_per_processor_w=50.0, count=1), group))
         placement = "low-power"
         waits[processor_w] = bool(planned(name, jobs, made, placement=placement).start_s[0] > 5 * HOUR_S)
     assert waits == {1e-9: False, 100.0: True}
@@ -158,7 +160,7 @@ def test_the_power_that_nodes_draw_decides(name: str) -> None:
 def test_prices_suit_nodes_of_any_power(data: st.DataObject) -> None:
     """Nodes and a supply of four times the power: the same schedule, because prices refer to what nodes draw."""
     cluster = data.draw(node_clusters(speeds=(1.0, 1.5)))
-    larger = NodeCluster(
+    larger = Cluster.of_nodes(
         tuple(
             replace(g, static_power_w=4 * g.static_power_w, power_per_processor_w=4 * g.power_per_processor_w)
             for g in cluster.groups
@@ -181,7 +183,7 @@ def test_jobs_of_equal_power_per_processor_keep_their_order(widths: tuple[int, i
         node = NodeGroup(
             name="n", count=1, processors=7, static_power_w=0.0, power_per_processor_w=tenths_w / 10, speed=1.0
         )
-        start_s = planned("lookahead", jobs, NodeCluster((node,)), EAGER, power=[1e6]).start_s
+        start_s = planned("lookahead", jobs, Cluster.of_nodes((node,)), EAGER, power=[1e6]).start_s
         assert start_s.tolist() == [0.0, 7200.0, 14400.0], tenths_w
 
 
@@ -190,8 +192,8 @@ def test_the_unit_of_power_by_hand() -> None:
         name="n", count=2, processors=4, static_power_w=20.0, idle_fraction=0.5, power_per_processor_w=3.0
     )
     jobs = Workload.from_columns("x", {"submit_s": np.zeros(1), "run_time_s": np.ones(1), "processors": np.ones(1)})
-    assert unit_of_power(jobs, NodeCluster((group,))) == pytest.approx(USUAL_W / (3.0 + 10.0 / 4))
-    assert unit_of_power(jobs.with_columns(power_w=np.ones(1)), NodeCluster((group,))) == 1.0
+    assert unit_of_power(jobs, Cluster.of_nodes((group,))) == pytest.approx(USUAL_W / (3.0 + 10.0 / 4))
+    assert unit_of_power(jobs.with_columns(power_w=np.ones(1)), Cluster.of_nodes((group,))) == 1.0
     assert unit_of_power(jobs, Cluster.pooled(4)) == 1.0
 
 
@@ -204,7 +206,7 @@ def test_the_baseline_does_all_requested_work_on_nodes_of_any_speed() -> None:
         NodeGroup(name=f"s{speed}", count=1, processors=4, static_power_w=0.0, speed=speed) for speed in (1.0, 2.0)
     )
     rules = replace(Rules(), overrun="extend")
-    table = baseline_progress(jobs, NodeCluster(tuple(groups)), rules, baseline_rule(jobs))
+    table = baseline_progress(jobs, Cluster.of_nodes(tuple(groups)), rules, baseline_rule(jobs))
     assert table[-1, 1] == pytest.approx(5 * 3 * 3600.0)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
@@ -18,7 +18,7 @@ from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
 POOL = Cluster.pooled(8, idle_power_per_machine_w=100.0)
-NODES = NodeCluster((
+NODES = Cluster.of_nodes((
     NodeGroup(name="a", count=2, processors=4, static_power_w=100.0, idle_fraction=0.5, power_per_processor_w=20.0),
     NodeGroup(name="b", count=1, processors=8, static_power_w=300.0, idle_fraction=0.5, power_per_processor_w=10.0),
 ))  # fmt: skip
@@ -50,7 +50,7 @@ def test_a_node_that_is_off_adds_all_of_its_static_power() -> None:
     """Each node draws nothing at first and 110 W with a job; a node that idles before would add 60 W only."""
     node = NodeGroup(name="n", count=2, processors=1, static_power_w=100.0, idle_fraction=0.5)
     jobs = jobs_of(submit_s=[0, 1, 20], run_time_s=[10, 10, 10], processors=[1, 1, 1], power_w=[10.0, 10.0, 10.0])
-    outcome = run(jobs, NodeCluster((node,), power_on="first-use"), "fcfs+easy+worst-fit", 200.0)
+    outcome = run(jobs, Cluster.of_nodes((node,), power_on="first-use"), "fcfs+easy+worst-fit", 200.0)
     assert outcome.start_s.tolist() == [0, 10, 20]
 
 
@@ -61,7 +61,7 @@ def test_the_reservation_counts_the_gpus_of_running_jobs() -> None:
     )
     jobs = jobs_of(submit_s=[0, 1, 2], run_time_s=[10, 10, 50], processors=[1] * 3, gpus=[1, 0, 0],
                    power_w=[np.nan, 20.0, 5.0])  # fmt: skip
-    assert run(jobs, NodeCluster((node,)), "fcfs+easy", 115.0).start_s.tolist() == [0, 10, 2]
+    assert run(jobs, Cluster.of_nodes((node,)), "fcfs+easy", 115.0).start_s.tolist() == [0, 10, 2]
 
 
 @st.composite
@@ -79,7 +79,7 @@ def workloads(draw: st.DrawFn, *, powered: bool) -> Workload:
 
 def test_jobs_of_other_partitions_leave_the_power_of_a_blocked_job() -> None:
     """Job 1 of partition a needs the power that job 0 has until 10 s; jobs of partition b must not take it before."""
-    nodes = NodeCluster(tuple(
+    nodes = Cluster.of_nodes(tuple(
         NodeGroup(name=name, count=1, processors=4, static_power_w=0.0, partitions=(name,)) for name in "ab"
     ))  # fmt: skip
     jobs = jobs_of(submit_s=[0, 1, 2, 12], run_time_s=[10, 10, 20, 20], processors=[1] * 4,
@@ -95,7 +95,7 @@ def test_a_cap_below_what_the_nodes_of_a_job_add_is_told() -> None:
     node = NodeGroup(name="n", count=1, processors=2, static_power_w=100.0, idle_fraction=0.5)
     jobs = jobs_of(submit_s=[0], run_time_s=[10], processors=[1], power_w=[10.0])
     with pytest.raises(InputError, match=r"rules.power_cap_w: leaves 1 jobs waiting forever"):
-        run(jobs, NodeCluster((node,)), "fcfs+easy", 75.0)
+        run(jobs, Cluster.of_nodes((node,)), "fcfs+easy", 75.0)
 
 
 NAMES = st.sampled_from(["fcfs+none", "fcfs+easy", "sjf+easy", "f2+first-fit", "fcfs+easy-schedgym"])

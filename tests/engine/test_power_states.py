@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.cluster import NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.accounts import books
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
@@ -26,7 +26,7 @@ NODES = NodeGroup(
 
 
 def run(jobs: Workload, group: NodeGroup = NODES, name: str = "fcfs+easy", power_on: str = "on-demand") -> Outcome:
-    return simulate(jobs, NodeCluster((group,), power_on=power_on), None, Rules(), scheduler(name))  # type: ignore[arg-type]
+    return simulate(jobs, Cluster.of_nodes((group,), power_on=power_on), None, Rules(), scheduler(name))  # type: ignore[arg-type]
 
 
 def jobs_of(**columns: object) -> Workload:
@@ -141,7 +141,10 @@ def test_a_job_starts_early_only_if_it_ends_before_the_reservation_in_spite_of_t
 def test_jobs_that_outlive_the_reservation_only_because_of_a_boot_take_what_the_head_leaves() -> None:
     """The second job leaves 4 processors from 360 s on; the others would end at 350 s if no node had to boot."""
     jobs = jobs_of(submit_s=[0, 1, 10, 10], run_time_s=[300, 100, 340, 340], processors=[5, 8, 4, 3])
-    cluster, rules = NodeCluster((NODES,), power_on="on-demand"), Rules(event_rule="per_instant")  # both in one pass
+    cluster, rules = (
+        Cluster.of_nodes((NODES,), power_on="on-demand"),
+        Rules(event_rule="per_instant"),
+    )  # both in one pass
     outcome = simulate(jobs, cluster, None, rules, scheduler("fcfs+easy"))
     assert outcome.promised_start_s[1] == 360
     assert outcome.start_s.tolist() == [60, 360, 70, 410]
@@ -158,7 +161,7 @@ def test_impossible_boots_are_refused(changed: dict[str, float], message: str) -
 
 def test_the_published_contention_has_no_boots() -> None:
     with pytest.raises(InputError, match="irmasim-v1"):
-        NodeCluster((NODES,), power_on="on-demand", contention="irmasim-v1")
+        Cluster.of_nodes((NODES,), power_on="on-demand", contention="irmasim-v1")
 
 
 def test_energy_of_the_jobs_and_of_idle_boots_and_shutdowns_adds_up() -> None:

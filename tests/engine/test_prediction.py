@@ -14,14 +14,14 @@ from plain import Job
 
 import greenbatch as gb
 from greenbatch.cluster import Cluster
-from greenbatch.engine.from_view import state_of
-from greenbatch.engine.interface import Queue, Start, View
 from greenbatch.engine.prediction.mixture import BINS, LEVELS, SHORTEST_S, Mixture, predict, quantile_s
 from greenbatch.engine.prediction.protocol import Requested, fill, learn, predictor_of
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.decode import state_of
+from greenbatch.engine.views.interface import Queue, Start, View
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload

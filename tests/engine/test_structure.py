@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 import greenbatch
-from greenbatch.engine import memory, records
+from greenbatch.engine import records
 from greenbatch.engine.compile import sources
+from greenbatch.engine.views import memory
 
 SOURCE = Path(greenbatch.__file__).parent
 DECORATORS = ("compiled", "compiled_small", "compiled_allocating")
@@ -154,10 +155,10 @@ def test_fields_of_records_are_no_methods_of_numpy() -> None:
 # ---------------------------------------------------------------- slots
 
 SLOTS = "energy/slots.py"
-SIZES = {"engine/from_view.py:state_of", "engine/prepare.py:check_slots", "engine/state.py:new_state",
+SIZES = {"engine/views/decode.py:state_of", "engine/prepare.py:check_slots", "engine/state.py:new_state",
          "energy/site.py:horizon_slots", "energy/site.py:_facts", "energy/site.py:month_at",
-         "engine/capacity/value.py:_count_until", "engine/capacity/value.py:lateness", "engine/image.py:draw",
-         "engine/features.py:fill_ticks", "policies/compiled/packer.py:_weigh"}  # fmt: skip
+         "engine/capacity/value.py:_count_until", "engine/capacity/value.py:lateness", "engine/observe/image.py:draw",
+         "engine/observe/features.py:fill_ticks", "policies/compiled/packer.py:_weigh"}  # fmt: skip
 """Functions that divide a duration by a step, for the size of a table or to count ticks, or multiply them, for a
 duration or the begins of many slots at once."""
 
@@ -188,7 +189,7 @@ def test_slots_are_computed_in_one_file() -> None:
 # ---------------------------------------------------------------- the clock
 
 MOVERS = {
-    "engine/state.py:new_state": "the first submission", "engine/from_view.py:state_of": "that of the view",
+    "engine/state.py:new_state": "the first submission", "engine/views/decode.py:state_of": "that of the view",
     "engine/events.py:next_event": "the next event", "engine/events.py:switch_until": "the next switch of a node",
     "engine/events.py:next_slot": "the next slot of the supply",
 }  # fmt: skip
@@ -200,14 +201,14 @@ CALLERS = {
     "happen": {"engine/step.py:advance"},
     "advance": {
         "engine/entry_points.py:_run", "engine/entry_points.py:_advance",
-        "engine/batch.py:advance_to_choice",
+        "engine/observe/batch.py:advance_to_choice",
         "policies/compiled/lookahead/plan.py:run_many", "policies/compiled/rolling.py:attempt",
     },
 }  # fmt: skip
 """Function that moves the clock -> the functions that may call it."""
-LOOPS = {"engine/entry_points.py:_run", "engine/session.py:advance", "engine/session.py:run_policy",
-         "engine/session.py:run_plain_rule",
-         "policies/compiled/lookahead/plan.py:run_many", "engine/batch.py:advance_to_choice",
+LOOPS = {"engine/entry_points.py:_run", "engine/views/session.py:advance", "engine/views/session.py:run_policy",
+         "engine/views/session.py:run_plain_rule",
+         "policies/compiled/lookahead/plan.py:run_many", "engine/observe/batch.py:advance_to_choice",
          "policies/compiled/rolling.py:attempt"}  # fmt: skip
 """Loops over the events of a simulation: the one of the engine, three around Python, one over many simulations, one
 over the decisions at which an agent has no choice, and one up to the horizon of a planner."""
@@ -246,7 +247,7 @@ def test_only_events_move_the_clock() -> None:
 
 @pytest.mark.parametrize("name", CALLERS)
 def test_the_clock_is_moved_by_advance_alone(name: str) -> None:
-    own = {"engine/session.py:run_plain_rule"} if name == "advance" else set()  # a local name of the entry point
+    own = {"engine/views/session.py:run_plain_rule"} if name == "advance" else set()  # a local name of the entry point
     assert callers(all_files(), name) == CALLERS[name] | own
 
 

@@ -15,11 +15,11 @@ from plain import Job
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Grid, Site
-from greenbatch.engine.interface import Start, View
 from greenbatch.engine.power.costs import costs_of, relative_to_usual
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Start, View
+from greenbatch.engine.views.session import Session
 from greenbatch.schedulers import scheduler
 
 WAITING = "cheapest-start:horizon=60:tick=7:short=6:hold=900"

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.engine.features import QUEUE_FEATURES, STATE_FEATURES
-from greenbatch.engine.interface import Start
+from greenbatch.engine.observe.features import QUEUE_FEATURES, STATE_FEATURES
+from greenbatch.engine.observe.reward_terms import TERMS
 from greenbatch.engine.program import Program
-from greenbatch.engine.reward_terms import TERMS
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Start
+from greenbatch.engine.views.session import Session
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.errors import InputError, SupplyExhausted
 from greenbatch.metrics import evaluate

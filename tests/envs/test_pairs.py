@@ -11,18 +11,18 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.cluster import NodeCluster, NodeGroup
-from greenbatch.engine.checked_view import checked_view
-from greenbatch.engine.driver import ViewDriver
-from greenbatch.engine.from_view import observe_view
-from greenbatch.engine.interface import Running, Start, View, Wait
-from greenbatch.engine.machine.from_seen import MachineOfViews
+from greenbatch.cluster import Cluster, NodeGroup
+from greenbatch.engine.observe.choice import observe_view
+from greenbatch.engine.observe.pair_features import PAIR_FEATURES
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.pair_features import PAIR_FEATURES
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.check import checked_view
+from greenbatch.engine.views.decode_nodes import MachineOfViews
+from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.interface import Running, Start, View, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.envs.single import SchedulingEnv
 from greenbatch.errors import InputError
@@ -32,10 +32,12 @@ from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
+pytestmark = pytest.mark.plain
+
 JOBS = 30
 
 
-def cluster(contention: str = "none", power_on: str = "always") -> NodeCluster:
+def cluster(contention: str = "none", power_on: str = "always") -> Cluster:
     """Seven nodes of three kinds, one of them with a GPU and little memory."""
     kinds = ((3, 8, 1.4, 64.0, 0, 68.8, 6.5), (2, 16, 1.2, 16.0, 1, 50.0, 5.0), (2, 48, 1.0, 96.0, 0, 35.1, 3.3))
     groups = tuple(
@@ -45,7 +47,7 @@ def cluster(contention: str = "none", power_on: str = "always") -> NodeCluster:
         )
         for k, (count, processors, speed, memory_gb, gpus, static_w, processor_w) in enumerate(kinds)
     )  # fmt: skip
-    return NodeCluster(groups, contention=contention, power_on=power_on)
+    return Cluster.of_nodes(groups, contention=contention, power_on=power_on)
 
 
 def question(seed: int, contention: str = "none", power_on: str = "always", *, single: bool = True) -> Scenario:
@@ -91,11 +93,10 @@ def decision(row: int, view: View, env: BatchEnv) -> Start | Wait:
 
 def shown(view: View, env: BatchEnv) -> Any:
     """The observation of a view."""
-    assert isinstance(view.cluster, NodeCluster)
+    assert view.cluster.on_nodes
     return observe_view(view, env.layout, MachineOfViews(view.cluster)(view))
 
 
-@pytest.mark.plain
 @settings(max_examples=5, deadline=None)
 @given(
     st.integers(0, 10_000), st.sampled_from(["none", "irmasim-v1", "repaired"]), st.booleans(),
@@ -108,7 +109,7 @@ def test_a_view_shows_what_a_batch_shows(seed: int, contention: str, single: boo
     seen = env.reset([start])
     program = Program(name="driven", settings=dict(env.preset.settings))
     session = Session(asked.window(start, JOBS), asked.cluster, None, asked.rules, program)
-    assert isinstance(asked.cluster, NodeCluster)
+    assert asked.cluster.on_nodes
     machines, decisions = MachineOfViews(asked.cluster), 0
     while len(seen.environment):
         view = session.view()
@@ -143,7 +144,6 @@ def busy_view(seed: int = 3) -> tuple[View, BatchEnv]:
     return view, env
 
 
-@pytest.mark.plain
 def test_a_view_may_have_columns_of_other_types() -> None:
     view, env = busy_view()
     placed = view.placements._replace(node=view.placements.node.astype(np.int16), gpus=view.placements.gpus * 1.0)
@@ -153,7 +153,6 @@ def test_a_view_may_have_columns_of_other_types() -> None:
         np.testing.assert_array_equal(ours, theirs)
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize(("column", "value"), [("node", 7), ("node", -1), ("running", 10_000), ("running", -1)])
 def test_placements_of_no_job_or_node_are_refused(column: str, value: int) -> None:
     view, env = busy_view()
@@ -163,7 +162,6 @@ def test_placements_of_no_job_or_node_are_refused(column: str, value: int) -> No
         shown(replace(view, placements=view.placements._replace(**{column: wrong})), env)
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("part", ["placements", "nodes", "running"])
 def test_columns_of_unequal_length_are_refused(part: str) -> None:
     view, env = busy_view()
@@ -211,7 +209,6 @@ def test_rewards_add_up_to_the_metric(term: str, weight: float, contention: str)
     assert total == pytest.approx(weight * evaluate(outcome)[term], rel=1e-9)
 
 
-@pytest.mark.plain
 def test_published_rewards_are_the_products_of_increments() -> None:
     made = every_feature(reward={"terms": {"edp_steps_js": 1.0, "energy_kwh": 0.0}, "form": "dense"})
     env, random = BatchEnv(question(4), made, environments=1, jobs=JOBS), np.random.default_rng(1)
@@ -228,7 +225,7 @@ def test_published_rewards_are_the_products_of_increments() -> None:
 
 def table_1(view: View, job: int, node: int) -> dict[str, float]:
     """InEPS's features of a pair, from its text (section 3.3)."""
-    assert isinstance(view.cluster, NodeCluster)
+    assert view.cluster.on_nodes
     group = [g for g in view.cluster.groups for _ in range(g.count)][node]
     here = view.placements.node == node
     busy, jobs = int(view.placements.processors[here].sum()), int(here.sum())
@@ -246,7 +243,6 @@ def table_1(view: View, job: int, node: int) -> dict[str, float]:
     }
 
 
-@pytest.mark.plain
 def test_features_are_those_of_table_1() -> None:
     asked, random = question(5), np.random.default_rng(2)
     env = BatchEnv(asked, every_feature(), environments=1, jobs=JOBS)
@@ -270,7 +266,6 @@ def test_features_are_those_of_table_1() -> None:
     assert compared > 1000
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize(("widths", "expected"), [((4, 0), 0.9), ((2, 2), 0.6), ((2, 0), 1.0)])
 def test_a_job_ends_sooner_on_a_fast_node_that_it_waits_for(widths: tuple[int, int], expected: float) -> None:
     """A job of four processors and 100 s runs for 50 s on the fast node, on which others end after 5 and 20 s.
@@ -292,7 +287,7 @@ def test_a_job_ends_sooner_on_a_fast_node_that_it_waits_for(widths: tuple[int, i
         "submit_s": np.zeros(len(others) + 1), "run_time_s": np.array([*(s for _, s in others), 100.0]),
         "processors": np.array([*(width for width, _ in others), 4]),
     })  # fmt: skip
-    asked = replace(question(0), workload=jobs, cluster=NodeCluster(tuple(groups)))
+    asked = replace(question(0), workload=jobs, cluster=Cluster.of_nodes(tuple(groups)))
     env = BatchEnv(asked, every_feature(), environments=1, jobs=len(jobs))
     seen = env.reset([0])
     for _ in others:
@@ -301,7 +296,6 @@ def test_a_job_ends_sooner_on_a_fast_node_that_it_waits_for(widths: tuple[int, i
     np.testing.assert_allclose(seen.queue[:2, column], [0.0, expected], rtol=1e-6)
 
 
-@pytest.mark.plain
 def test_every_window_has_its_own_jobs() -> None:
     """A window that does not begin with the first job is played like the same jobs on their own."""
     asked, alone = question(6), scheduler("fcfs+first-fit+first")

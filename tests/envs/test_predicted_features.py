@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greenbatch.engine.from_view import observe_view
-from greenbatch.engine.interface import Predicted, Start, Wait
-from greenbatch.engine.session import Session
+from greenbatch.engine.observe.choice import observe_view
+from greenbatch.engine.views.interface import Predicted, Start, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.envs.single import SchedulingEnv
 from greenbatch.presets.layout import program_of
 from greenbatch.presets.preset import Preset, check, preset
 from greenbatch.scenarios import Scenario, load_scenario
+
+pytestmark = pytest.mark.plain
 
 FEATURES = ("expected_time", "shortest_time", "longest_time", "mean_time", "slowdown_price")
 STARTS, JOBS = (3, 40, 41), 60
@@ -58,7 +60,6 @@ def tables(env: BatchEnv, starts: tuple[int, ...], seed: int = 0) -> list[list[n
     return story
 
 
-@pytest.mark.plain
 @pytest.mark.parametrize("predictor", ["requested", "last-two", "like-jobs", "learned"])
 def test_three_paths_show_the_same_predictions(predictor: str) -> None:
     question = scenario(predictor)

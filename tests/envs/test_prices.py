@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from greenbatch.energy import Site
 from greenbatch.energy.grid import Grid
 from greenbatch.energy.storage import Storage
-from greenbatch.engine.from_view import observe_view
-from greenbatch.engine.interface import Start
+from greenbatch.engine.observe.choice import observe_view
 from greenbatch.engine.program import Program
-from greenbatch.engine.session import Session
+from greenbatch.engine.views.interface import Start
+from greenbatch.engine.views.session import Session
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import InputError
 from greenbatch.learning.runs.plan import make_plan

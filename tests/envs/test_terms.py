@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.cluster import NodeCluster
 from greenbatch.energy import Storage
 from greenbatch.energy.grid import Grid
+from greenbatch.engine.observe.reward_terms import FINISHED_VALUE, TERMS, codes_of
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.reward_terms import FINISHED_VALUE, TERMS, codes_of
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import InputError
@@ -131,7 +130,7 @@ def test_every_term_ends_with_the_value_of_its_metric_on_nodes(
     if name == "ineps/green":
         greenbatch_data("swf/lublin_256.swf.gz")
     question = load_scenario(name)
-    assert isinstance(question.cluster, NodeCluster)
+    assert question.cluster.on_nodes
     groups = tuple(
         replace(group, **SWITCHES) if power_on == "on-demand" else group for group in question.cluster.groups
     )

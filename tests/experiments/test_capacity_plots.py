@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import greenbatch as gb
-from greenbatch.cluster import PoweredCluster
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
@@ -58,7 +57,7 @@ def outcomes(suspends: str = "power") -> dict[str, Outcome]:
 def test_curves_are_the_sums_of_every_tick(suspends: str) -> None:
     """Spans and levels begin at whole ticks, so a plain count in each tick is exact."""
     for outcome in outcomes(suspends).values():
-        assert isinstance(outcome.cluster, PoweredCluster)
+        assert outcome.cluster.powered is not None
         levels, jobs = outcome.cluster.capacity_levels, outcome.workload
         job, start_s, end_s = outcome.spans
         edges = np.arange(201.0)

@@ -52,7 +52,7 @@ def test_limits_are_a_share_of_what_is_accrued_without_one(trained: tuple[Select
 
 def test_the_tables_and_the_report(trained: tuple[Selection, Path], tmp_path: Path) -> None:
     which, place = trained
-    made = cocorl_results(which, place, starts=(0, 700, 1500), workers=1)
+    made = cocorl_results(which, place, starts=(0, 700), workers=1)
     names = [row["scheduler"] for row in made[0].rows]
     assert names[-3:] == [UNTRAINED, "CoCoRL plus without a limit+none", "CoCoRL plus+none"]
     tables = all_tables(made)

@@ -162,7 +162,7 @@ def test_windows_without_a_bound_are_refused(scenario: str, ratios: list[float],
 
     default = gb.load_scenario("default")
     if scenario == "small-nodes":
-        default = replace(default, cluster=gb.NodeCluster(groups=default.cluster.groups))
+        default = replace(default, cluster=gb.Cluster.of_nodes(groups=default.cluster.groups))
     if scenario == "rlscheduler-like":
         default = replace(default, site=None)
     with pytest.raises(InputError, match=words):

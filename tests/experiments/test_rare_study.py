@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from greenbatch.cli import main
-from greenbatch.cluster import PoweredCluster
 from greenbatch.engine.simulate import simulate
 from greenbatch.experiments.papers import reproduce as printed
 from greenbatch.experiments.papers.rare import (
@@ -91,7 +90,7 @@ def test_every_setting_is_what_its_name_says() -> None:
             continue
         scenario = scenario_of(name)
         cluster, pools = scenario.cluster, scenario.rules.pools
-        assert isinstance(cluster, PoweredCluster)
+        assert cluster.powered is not None
         assert pools is not None
         assert cluster.processors == cluster.gpus == int(name.partition("-")[0])
         wanted = {key: int(number) for key, number in re.findall(r"(power|horizon|pool)(\d+)", name)}
@@ -117,7 +116,7 @@ def test_a_trace_of_any_size_draws_the_power_of_the_same_site(
     assert pools.horizon_s == horizon * pools.tick_s
     full_w = scenario.cluster.idle_power_w + 2 * size * 120_000 / size
     assert full_w == pytest.approx(400_000.0)
-    assert isinstance(scenario.cluster, PoweredCluster)
+    assert scenario.cluster.powered is not None
     assert scenario.cluster.capacity_levels.processors.max() == size
 
 

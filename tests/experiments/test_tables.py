@@ -13,7 +13,7 @@ import polars
 import pytest
 from example_windows import example, one_window
 
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.cells import reproduction_tables
 from greenbatch.experiments.reports.cautions import (
@@ -259,7 +259,7 @@ def test_the_scheduler_with_most_killed_jobs_is_named() -> None:
         "30% of the jobs are killed at their requested time under green, so waits, slowdowns and energ"
     )
     assert "compared" not in line
-    assert warned({"fcfs+easy": 0.0, "green": 0.1}, NodeCluster(WITH_SLOW_NODES)) == [
+    assert warned({"fcfs+easy": 0.0, "green": 0.1}, Cluster.of_nodes(WITH_SLOW_NODES)) == [
         "10% of the jobs are killed at their requested time under green and 0% under fcfs+easy, so waits, slowdowns "
         "and energies are those of shorter jobs and cannot be compared; nodes of group slow run at speed 0.7, and "
         'requested times do not grow with them; request more, or set rules.overrun = "extend".'
@@ -268,7 +268,7 @@ def test_the_scheduler_with_most_killed_jobs_is_named() -> None:
 
 def test_slow_nodes_that_would_kill_many_jobs_are_named() -> None:
     scenario = load_scenario("default", overrides={"workload.generator.jobs": 60})
-    scenario = replace(scenario, cluster=NodeCluster(WITH_SLOW_NODES))
+    scenario = replace(scenario, cluster=Cluster.of_nodes(WITH_SLOW_NODES))
     jobs = scenario.workload
     exact = replace(scenario, workload=jobs.with_columns(requested_time_s=jobs.run_time_s))
     (line,) = map(str, slow_node_notes(exact))
@@ -276,7 +276,7 @@ def test_slow_nodes_that_would_kill_many_jobs_are_named() -> None:
     assert "nodes of group slow run at speed 0.7" in line
     assert slow_node_notes(replace(exact, rules=replace(exact.rules, overrun="extend"))) == []
     assert slow_node_notes(replace(exact, workload=jobs.with_columns(requested_time_s=2 * jobs.run_time_s))) == []
-    assert slow_node_notes(replace(exact, cluster=NodeCluster(WITH_SLOW_NODES[:1]))) == []
+    assert slow_node_notes(replace(exact, cluster=Cluster.of_nodes(WITH_SLOW_NODES[:1]))) == []
 
 
 def test_reproduction_cells_keep_the_papers_digits_and_reasons() -> None:

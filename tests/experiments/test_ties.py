@@ -10,7 +10,7 @@ import pytest
 from example_windows import CLUSTER, example, some_jobs
 from test_answer import BASE, answer_of, frame_of
 
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.experiments.reports.answer import key_figures, objective_of, trade_sentence
 from greenbatch.experiments.reports.cautions import cautions
 from greenbatch.experiments.reports.findings import headlines, summary_lines
@@ -136,10 +136,10 @@ def test_idle_power_is_included_only_where_it_is_known() -> None:
     group = NodeGroup(name="a", count=2, processors=4, static_power_w=0.0)
     lit = replace(group, name="b", static_power_w=50.0)
     assert idle_words(CLUSTER if CLUSTER.idle_power_w else Cluster.pooled(8, idle_power_w=5.0)) == "idle power included"
-    assert idle_words(NodeCluster((group,))) == "without idle power, of which none is stated"
-    assert idle_words(NodeCluster((group, lit))) == "idle power included where it is stated"
+    assert idle_words(Cluster.of_nodes((group,))) == "without idle power, of which none is stated"
+    assert idle_words(Cluster.of_nodes((group, lit))) == "idle power included where it is stated"
     frame = of({"horizon_brown_kwh": 700.0})
-    told = headlines(frame, "fcfs+easy", idle=idle_words(NodeCluster((group,))))
+    told = headlines(frame, "fcfs+easy", idle=idle_words(Cluster.of_nodes((group,))))
     assert "idle power included" not in " ".join(told)
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.image import bytes_of
+from greenbatch.engine.observe.image import bytes_of
 from greenbatch.presets.shapes import Shapes
 
 

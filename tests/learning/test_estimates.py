@@ -26,6 +26,8 @@ from greenbatch.learning.evaluation.recorded import Transitions
 from greenbatch.learning.runs.plan import make_plan
 from greenbatch.models.model import Model, load_model
 
+pytestmark = pytest.mark.plain
+
 GAMMA = 0.99
 STARTS = tuple(range(0, 188, 12))
 RULE, OTHER = "sjf+first-fit", "fcfs+none"

@@ -16,10 +16,10 @@ import torch
 from safetensors.numpy import load_file
 
 import greenbatch as gb
-from greenbatch.engine.from_view import observe_view
-from greenbatch.engine.interface import Start, View, Wait
-from greenbatch.engine.session import Session
+from greenbatch.engine.observe.choice import observe_view
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Start, View, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import InputError
 from greenbatch.models.model import save_model

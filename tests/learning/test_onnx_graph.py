@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from greenbatch.engine.image import bytes_of, unpacked
+from greenbatch.engine.observe.image import bytes_of, unpacked
 from greenbatch.envs.batch import Observation
 from greenbatch.errors import InputError
 from greenbatch.models.onnx_graph import build, load

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from greenbatch.cluster import NodeCluster
 from greenbatch.errors import InputError
 from greenbatch.experiments.running.model_warnings import model_warnings
 from greenbatch.learning.runs.plan import make_plan
@@ -22,7 +21,7 @@ def nodes() -> Scenario:
 
 
 def without_power(question: Scenario) -> Scenario:
-    assert isinstance(question.cluster, NodeCluster)
+    assert question.cluster.on_nodes
     nothing: dict[str, Any] = {"static_power_w": 0.0, "power_per_processor_w": 0.0}
     groups = tuple(replace(group, **nothing) for group in question.cluster.groups)
     return replace(question, cluster=replace(question.cluster, groups=groups))

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greenbatch.cluster import NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning.runs.log import read_log
@@ -150,7 +150,7 @@ def on_nodes(small: Scenario) -> Scenario:
     fast = replace(
         group, name="fast", processors=small.cluster.processors - half, speed=1.5, power_per_processor_w=30.0
     )
-    return replace(small, workload=jobs, cluster=NodeCluster((group, fast)))
+    return replace(small, workload=jobs, cluster=Cluster.of_nodes((group, fast)))
 
 
 @pytest.mark.parametrize("placement", ["first", "low-energy"])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import site_dump
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.metrics import Cut, evaluate, evaluate_parts, measure, parts_of
@@ -104,7 +104,7 @@ def test_energy_by_group_of_nodes_adds_up_and_that_of_its_jobs_includes_static_p
     )  # fmt: skip
     columns = {"submit_s": [0, 0, 10], "run_time_s": [20, 10, 10], "processors": [1, 3, 4], "partition": [0, 0, 1]}
     jobs = Workload.from_columns("hand", columns, names={"partition": {0: "a", 1: "b"}})
-    run = measure(simulate(jobs, NodeCluster(groups), None, Rules(), scheduler("fcfs")))
+    run = measure(simulate(jobs, Cluster.of_nodes(groups), None, Rules(), scheduler("fcfs")))
     values = nested(evaluate_parts(run, parts_of(jobs, run.outcome.cluster)))["node group"]
     joules = {name: {m: value * 3.6e6 for m, value in each.items()} for name, each in values.items() if "jobs" in each}
     shown = {name: [round(each[f"{m}_energy_kwh"]) for m in ("node", "idle", "static", "dynamic")]

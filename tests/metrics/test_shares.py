@@ -12,7 +12,7 @@ from hypothesis import given, settings
 
 import greenbatch as gb
 from by_files import outcome
-from greenbatch.cluster import Capacity, Cluster, NodeCluster, NodeGroup, PoweredCluster
+from greenbatch.cluster import Capacity, Cluster, NodeGroup
 from greenbatch.energy import Grid, Site, Storage
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.pools import Pools
@@ -66,7 +66,7 @@ def workloads(draw: st.DrawFn, *, power: bool = True) -> Workload:
 
 
 @st.composite
-def nodes(draw: st.DrawFn) -> NodeCluster:
+def nodes(draw: st.DrawFn) -> Cluster:
     """Two groups, whose nodes draw static power, idle, boot and shut down."""
     power_on = draw(st.sampled_from(["always", "first-use", "on-demand"]))
     groups = []
@@ -80,7 +80,7 @@ def nodes(draw: st.DrawFn) -> NodeCluster:
                 min_on_s=draw(st.sampled_from([0.0, 900.0])),
             )
         )  # fmt: skip
-    return NodeCluster(tuple(groups), power_on=power_on)
+    return Cluster.of_nodes(tuple(groups), power_on=power_on)
 
 
 @st.composite
@@ -116,7 +116,7 @@ def sites(draw: st.DrawFn) -> Site:
 
 PLAIN = Rules()
 POOL = Cluster.pooled(4, processors_per_machine=2, idle_power_per_machine_w=40.0)
-POWERED = PoweredCluster.of_units(
+POWERED = Cluster.of_units(
     4, 0, powered=Capacity(time_s=[0, 3000, 9000], processors=[4, 1, 4], gpus=[0, 0, 0]), idle_power_w=100.0,
 )  # fmt: skip
 
@@ -156,7 +156,7 @@ def test_parts_of_a_pool_are_the_whole(jobs: Workload, site: Site, cut: Cut | No
 
 @settings(max_examples=25, deadline=None)
 @given(data=st.data(), cluster=nodes(), site=sites())
-def test_parts_of_nodes_are_the_whole(data: st.DataObject, cluster: NodeCluster, site: Site) -> None:
+def test_parts_of_nodes_are_the_whole(data: st.DataObject, cluster: Cluster, site: Site) -> None:
     check(data.draw(workloads(power=data.draw(st.booleans()))), cluster, site)
 
 
@@ -256,7 +256,7 @@ def test_each_joule_of_a_node_is_paid_for_by_those_who_run_then() -> None:
     group = NodeGroup(name="n", count=1, processors=4, static_power_w=300.0, idle_fraction=0.5,
                       power_per_processor_w=100.0)  # fmt: skip
     jobs = jobs_of(submit_s=[0, 3600], run_time_s=[7200, 3600], processors=[1, 2], group=[0, 1])
-    run = simulate(jobs, NodeCluster((group,)), DARK, Rules(), scheduler("fcfs"))
+    run = simulate(jobs, Cluster.of_nodes((group,)), DARK, Rules(), scheduler("fcfs"))
     assert parts(run, "energy_kwh") == pytest.approx({"a": 0.4 + 0.25, "b": 0.35, "idle": 0})
     assert parts(run, "cost") == pytest.approx({"a": 0.4 * 0.1 + 0.25 * 0.5, "b": 0.35 * 0.5, "idle": 0})
     assert parts(run, "carbon_kg") == pytest.approx({"a": 0.04 + 0.125, "b": 0.175, "idle": 0})
@@ -270,7 +270,7 @@ def test_boots_idle_nodes_cooling_and_the_base_load_have_parts_of_their_own() ->
     )  # fmt: skip
     site = replace(DARK, pue=np.array([1.5, 1.1, 1.2]), base_load_w=50.0)
     jobs = jobs_of(submit_s=[0, 0], run_time_s=[3600, 3600], processors=[1, 1], group=[0, 1])
-    run = simulate(jobs, NodeCluster((group,), power_on="on-demand"), site, Rules(), scheduler("fcfs"))
+    run = simulate(jobs, Cluster.of_nodes((group,), power_on="on-demand"), site, Rules(), scheduler("fcfs"))
     assert run.start_s.tolist() == [3600, 3600]
     energy = {
         "a": 0.25, "b": 0.25, "idle": 0.150 / 4, "boots": 0.2 + 0.01, "base load": 0.05 * 2.5,

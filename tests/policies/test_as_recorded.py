@@ -81,7 +81,7 @@ def test_a_trace_without_waits_is_refused():
 
 
 def test_a_record_cannot_be_driven_from_views():
-    from greenbatch.engine.driver import ViewDriver
+    from greenbatch.engine.views.driver import ViewDriver
 
     program = scheduler("as-recorded").program(jobs_of((0, 20, 4, 5)))
     with pytest.raises(InputError, match="cannot be driven from views"):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 
 from greenbatch import simulate
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate as run
 from greenbatch.errors import InputError
@@ -38,13 +38,13 @@ def workload(jobs: list[Job]) -> Workload:
     return Workload.from_columns("jobs", {name: np.array(values) for name, values in columns.items()})
 
 
-def nodes(*kinds: tuple[int, float]) -> NodeCluster:
+def nodes(*kinds: tuple[int, float]) -> Cluster:
     """One node per (processors, speed)."""
     groups = [
         NodeGroup(name=f"g{k}", count=1, processors=processors, speed=speed, static_power_w=1.0)
         for k, (processors, speed) in enumerate(kinds)
     ]
-    return NodeCluster(tuple(groups))
+    return Cluster.of_nodes(tuple(groups))
 
 
 @pytest.mark.parametrize(

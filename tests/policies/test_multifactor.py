@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.cluster.priority import Partition, Priority, PriorityWeights
-from greenbatch.engine.driver import ViewDriver
-from greenbatch.engine.interface import Decision, Start, View
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.interface import Decision, Start, View
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
@@ -56,7 +56,7 @@ def test_the_boot_of_a_node_is_no_use():
     node = NodeGroup(name="n", count=1, processors=2, static_power_w=0.0, boot_s=100.0, min_on_s=1000.0)
     jobs = jobs_of(submit_s=[0, 109, 110, 111], run_time_s=[10, 15, 5, 5], processors=[1, 1, 2, 2], user=[1, 2, 2, 1])
     name = scheduler("slurm-multifactor:fairshare=1000:half_life=0")
-    outcome = simulate(jobs, NodeCluster((node,), power_on="on-demand"), None, Rules(), name)
+    outcome = simulate(jobs, Cluster.of_nodes((node,), power_on="on-demand"), None, Rules(), name)
     assert outcome.start_s.tolist() == [100, 109, 129, 124]
 
 
@@ -81,7 +81,7 @@ SITE = Priority(
     weights=PriorityWeights(partition=1000),
     partitions=(Partition(name="low", job_factor=1, default=True), Partition(name="high", job_factor=4)),
 )
-NODES = NodeCluster((NodeGroup(name="n", count=1, processors=2, static_power_w=0.0),))
+NODES = Cluster.of_nodes((NodeGroup(name="n", count=1, processors=2, static_power_w=0.0),))
 BY_PARTITION = jobs_of(
     submit_s=[0, 1, 2, 3], run_time_s=[10] * 4, processors=[2] * 4, user=[1] * 4, partition=[1, 1, 2, -1],
     names={"partition": {1: "low", 2: "high"}},

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.cluster import NodeCluster
-from greenbatch.engine.interface import Decision, Start, View
+from greenbatch.cluster import Cluster
+from greenbatch.engine.observe.stacked import leaves
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session, run_policy
 from greenbatch.engine.simulate import simulate
-from greenbatch.engine.stacked import leaves
+from greenbatch.engine.views.interface import Decision, Start, View
+from greenbatch.engine.views.session import Session, run_policy
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.protocols import GA_ETA
 from greenbatch.metrics import evaluate
@@ -261,7 +261,7 @@ def test_without_a_site_it_is_slowdown_alone() -> None:
 
 def test_what_they_cannot_do_is_refused_in_one_line() -> None:
     jobs, site = at_once(2, 0)
-    nodes = NodeCluster(groups=CLUSTER.groups)
+    nodes = Cluster.of_nodes(groups=CLUSTER.groups)
     for name in SEARCHES:
         with pytest.raises(InputError, match=f"{name}.*: cannot place jobs on nodes yet"):
             simulate(jobs, nodes, site, Rules(), scheduler(name))

@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 import greenbatch as gb
 from greenbatch.energy import Site, Storage
 from greenbatch.engine.codes import BACKFILL
-from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.entry_points import with_decider
-from greenbatch.engine.imagined import imagined
-from greenbatch.engine.interface import View
+from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.session import Session
 from greenbatch.engine.simulate import simulate
-from greenbatch.engine.stacked import fork
+from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.future import imagined
+from greenbatch.engine.views.interface import View
+from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError
 from greenbatch.metrics import measure
 from greenbatch.policies import rolling_horizon
@@ -54,7 +54,7 @@ def test_with_one_setting_it_is_the_planner(knowledge: str, window: tuple[Worklo
     np.testing.assert_array_equal(followed, starts(PLANNER, *window))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(window=windows())
 def test_a_live_batch_system_gets_the_same_starts(window: tuple[Workload, Site]) -> None:
     jobs, site = window
@@ -127,7 +127,7 @@ def test_a_fork_is_priced_like_what_happens(window: tuple[Workload, Site], at: i
 # ---------------------------------------------------------------- what it may know
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(window=windows(), part=st.floats(0.05, 0.95), seed=st.integers(0, 3))
 def test_what_comes_later_changes_no_earlier_start(window: tuple[Workload, Site], part: float, seed: int) -> None:
     (jobs, site), name = window, f"rolling:seed={seed}:error=0.3"
@@ -208,7 +208,7 @@ def test_sampled_futures_go_on_from_the_view(window: tuple[Workload, Site], hour
 def test_what_it_cannot_do_is_refused_in_one_line() -> None:
     jobs = Workload.from_columns("one", {"submit_s": [0.0], "run_time_s": [60.0], "processors": [1], "power_w": [9.0]})
     site, perfect = site_of(np.ones(48)), scheduler("rolling:knowledge=perfect")
-    nodes = gb.NodeCluster(groups=CLUSTER.groups)
+    nodes = gb.Cluster.of_nodes(groups=CLUSTER.groups)
     with pytest.raises(InputError, match="cannot place jobs on nodes yet"):
         simulate(jobs, nodes, site, Rules(), perfect)
     with pytest.raises(InputError, match="needs a power supply"):

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.interface import Attributes, Queue
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.engine.state import attributes_of
+from greenbatch.engine.views.interface import Attributes, Queue
 from greenbatch.errors import InputError
 from greenbatch.schedulers import entries, names, scheduler, scheduler_table, split_schedulers
 from greenbatch.workload import Workload

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.cluster import Capacity, PoweredCluster
+from greenbatch.cluster import Capacity, Cluster
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.rules import Rules
 from greenbatch.presets.preset import Preset, check, preset
@@ -51,7 +51,7 @@ def rare(
     }  # fmt: skip
     return replace(
         made, workload=jobs(size, ticks, load, seed, largest), site=None,
-        cluster=PoweredCluster.of_units(size, size, powered=capacity),
+        cluster=Cluster.of_units(size, size, powered=capacity),
         rules=Rules(event_rule="per_instant", ties="completion_first", pools=Pools(**options)),
     )  # fmt: skip
 

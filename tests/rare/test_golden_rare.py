@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from greenbatch.cluster import Capacity, PoweredCluster
+from greenbatch.cluster import Capacity, Cluster
 from greenbatch.engine.outcome import STATES, Outcome
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.rules import Rules
@@ -28,7 +28,7 @@ def _table(folder: Path, name: str) -> pl.DataFrame:
     return pl.read_csv(folder / f"{name}.csv.gz", infer_schema_length=None)
 
 
-def _parts(folder: Path) -> tuple[dict[str, Any], Workload, PoweredCluster, Rules]:
+def _parts(folder: Path) -> tuple[dict[str, Any], Workload, Cluster, Rules]:
     config = json.loads((folder / "case.json").read_text())["config"]
     jobs, capacity = _table(folder, "jobs"), _table(folder, "capacity")
     workload = Workload.from_columns(
@@ -51,7 +51,7 @@ def _parts(folder: Path) -> tuple[dict[str, Any], Workload, PoweredCluster, Rule
         suspends={"no": "never"}.get(config["suspend"], config["suspend"]),
     )  # fmt: skip
     rules = Rules(event_rule="per_instant", ties="completion_first", pools=pools)
-    return config, workload, PoweredCluster.of_units(size, size, powered=known), rules
+    return config, workload, Cluster.of_units(size, size, powered=known), rules
 
 
 def _spans(outcome: Outcome, rows: int) -> list[str]:

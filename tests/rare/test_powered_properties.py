@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.cluster import Capacity, Cluster, PoweredCluster
+from greenbatch.cluster import Capacity, Cluster
 from greenbatch.engine.outcome import STATES, Outcome, Stays
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.rules import Rules
@@ -62,7 +62,7 @@ SCHEDULERS = ("qos+none", "hvf+first-fit", "fcfs+easy", "sjf+none", "wfp3+first-
 
 
 def run(workload: Workload, capacity: Capacity, pools: Pools, name: str) -> Outcome:
-    cluster = PoweredCluster.of_units(SIZE, GPUS, powered=capacity, idle_power_w=10.0)
+    cluster = Cluster.of_units(SIZE, GPUS, powered=capacity, idle_power_w=10.0)
     rules = Rules(event_rule="per_instant", ties="completion_first", pools=pools)
     return simulate(workload, cluster, None, rules, scheduler(name))
 
@@ -143,7 +143,7 @@ def test_full_capacity_is_the_ordinary_pool(workload: Workload, limits: bool, na
     rules = Rules(event_rule="per_instant", ties="completion_first")
     ordinary = simulate(workload, Cluster.pooled(SIZE, idle_power_per_machine_w=10.0), None, rules, scheduler(name))
     powered = Rules(event_rule="per_instant", ties="completion_first", pools=pools)
-    cluster = PoweredCluster.of_units(SIZE, GPUS, idle_power_w=10.0)
+    cluster = Cluster.of_units(SIZE, GPUS, idle_power_w=10.0)
     ours = simulate(workload, cluster, None, powered, scheduler(name))
     for column in ("start_s", "end_s", "promised_start_s", "profile_time_s", "profile_load_w"):
         assert np.array_equal(getattr(ours, column), getattr(ordinary, column), equal_nan=True), column

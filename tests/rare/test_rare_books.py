@@ -9,7 +9,7 @@ import pytest
 from cases_rare import rare
 
 import greenbatch as gb
-from greenbatch.cluster import Capacity, PoweredCluster
+from greenbatch.cluster import Capacity, Cluster
 from greenbatch.engine.accounts import books
 from greenbatch.engine.simulate import simulate
 from greenbatch.metrics import Horizon, evaluate
@@ -19,7 +19,7 @@ def test_the_idle_machine_draws_what_is_powered_before_and_after_the_schedule() 
     """Jobs without power of their own: the books are the closed form of the levels alone."""
     scenario, site = rare(10, 60, until_end=False), gb.load_scenario("default").site
     levels = Capacity(time_s=[0, 20, 400, 900, 1500], processors=[10, 10, 3, 0, 7], gpus=[10, 10, 0, 0, 9])
-    cluster = PoweredCluster.of_units(10, 10, powered=levels, idle_power_w=1000.0)
+    cluster = Cluster.of_units(10, 10, powered=levels, idle_power_w=1000.0)
     outcome = simulate(scenario.workload, cluster, site, scenario.rules, gb.scheduler("fcfs+first-fit"))
     assert outcome.last_s < 400
     for start_s, end_s in ((0.0, 2000.0), (0.0, 300.0), (500.0, 1600.0), (950.0, 1000.0)):

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_rare import PlainEnv, plain_env
 
-from greenbatch.engine.image import unpacked
-from greenbatch.engine.reward_terms import FINISHED_VALUE, TERMS
+from greenbatch.engine.observe.image import unpacked
+from greenbatch.engine.observe.reward_terms import FINISHED_VALUE, TERMS
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.envs.single import SchedulingEnv

@@ -11,7 +11,7 @@ import torch
 from cases_rare import agent, rare
 
 import greenbatch as gb
-from greenbatch.cluster import PoweredCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import InputError
@@ -80,7 +80,7 @@ def test_an_image_of_another_machine_is_refused(tmp_path: Path) -> None:
     smaller, learned = rare(8, 60), gb.scheduler(f"{made.name}@{tmp_path / 'model'}")
     with pytest.raises(InputError, match="sees an image of 10 processors, the cluster has 8"):
         simulate(smaller.workload, smaller.cluster, None, smaller.rules, learned)
-    cluster = PoweredCluster.of_units(10, 12)
+    cluster = Cluster.of_units(10, 12)
     with pytest.raises(InputError, match="sees an image of 10 GPUs, the cluster has 12"):
         simulate(scenario.workload, cluster, None, scenario.rules, learned)
 

@@ -9,10 +9,10 @@ import pytest
 from cases_rare import agent, rare
 
 import greenbatch as gb
-from greenbatch.engine.driver import ViewDriver
 from greenbatch.engine.program import Program
-from greenbatch.engine.session import Session, run_policy
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.session import Session, run_policy
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from cases_rare import agent, rare
 
-from greenbatch.cluster import Capacity, PoweredCluster
-from greenbatch.engine.reward_terms import FINISHED_VALUE, TERMS
+from greenbatch.cluster import Capacity, Cluster
+from greenbatch.engine.observe.reward_terms import FINISHED_VALUE, TERMS
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.workload import Workload
 
@@ -27,7 +27,7 @@ def played(jobs: list[tuple[int, int, int, float, float]], actions: list[int], *
     levels = Capacity(time_s=np.array([0.0]), processors=np.array([4]), gpus=np.array([0]))
     made = rare(4, 20, ready=1, largest_request=4, actions_per_tick=0, **pools)
     scenario = replace(
-        made, workload=Workload.from_columns("by hand", columns), cluster=PoweredCluster.of_units(4, powered=levels)
+        made, workload=Workload.from_columns("by hand", columns), cluster=Cluster.of_units(4, powered=levels)
     )
     env = BatchEnv(scenario, agent(reward={"terms": dict.fromkeys(OF_VALUE, 1.0)}), environments=1, jobs=len(jobs))
     seen, told = env.reset([0]), []

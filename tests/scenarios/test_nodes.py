@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.errors import InputError
 from greenbatch.scenarios import load_scenario, read_scenario
 from greenbatch.scenarios.toml import write_toml
@@ -56,7 +56,7 @@ def refusal(folder: Path, described: str, **options: object) -> str:
 
 def test_groups(tmp_path):
     cluster = load(tmp_path, NODES)
-    assert isinstance(cluster, NodeCluster)
+    assert cluster.on_nodes
     fast, big = cluster.groups
     assert cluster.contention == "repaired"
     assert cluster.node_names == ("fast0", "fast1", "fast2", "fast3", "big01", "big02")

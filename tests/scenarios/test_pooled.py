@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 import site_dump
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup, PoweredCluster
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.rules import Rules
 from greenbatch.scenarios.pooled import request_notes
 from greenbatch.scenarios.scenario import load_scenario
@@ -35,7 +35,7 @@ def test_one_partition_without_gpus_has_nothing_to_ignore(tmp_path):
 
 
 def test_nodes_ignore_nothing(tmp_path):
-    nodes = NodeCluster((NodeGroup(name="n", count=20, processors=32, static_power_w=0.0),))
+    nodes = Cluster.of_nodes((NodeGroup(name="n", count=20, processors=32, static_power_w=0.0),))
     assert request_notes(site_workload(tmp_path), nodes, Rules()) == ()
 
 
@@ -52,7 +52,7 @@ def test_unknown_gpus_value_and_qos_are_noted() -> None:
         "submit_s": [0, 1, 2], "run_time_s": [5, 5, 5], "processors": [1, 1, 1], "gpus": [-1, 0, 1],
         "value": [np.nan, 3, np.nan], "qos": [0.5, 0.5, np.nan],
     })  # fmt: skip
-    machine = PoweredCluster.of_units(4, 4)
+    machine = Cluster.of_units(4, 4)
     assert {note.what: note.count for note in request_notes(jobs, machine, Rules())} == {
         "GPUs of a job unknown, taken as none": 1, "value of a job unknown, taken as 0": 2,
         "QoS of a job unknown, taken as 1 (never late in figures)": 1,

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from greenbatch.cluster import PoweredCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
 from greenbatch.experiments.running.compare import choose_windows, compare
@@ -23,8 +23,8 @@ RARE = [name for name in shipped_names() if name.startswith("rare/")]
 SHORT = {"workload.generator.ticks": 200, "rules.pools.end_s": 200.0}
 
 
-def _cluster(scenario: Scenario) -> PoweredCluster:
-    assert isinstance(scenario.cluster, PoweredCluster)
+def _cluster(scenario: Scenario) -> Cluster:
+    assert scenario.cluster.powered is not None
     return scenario.cluster
 
 

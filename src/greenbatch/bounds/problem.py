@@ -98,7 +98,7 @@ def problem_of(workload: Workload, cluster: Cluster, site: Site, rules: Rules, l
 
 
 def _check(workload: Workload, cluster: Cluster, site: Site) -> None:
-    if type(cluster) is not Cluster:
+    if type(cluster) is not Cluster or cluster.on_nodes or cluster.powered is not None:
         raise InputError("places jobs on nodes", field="cluster", fix="bounds are for a pool of processors")
     if type(site) is not Site:
         raise InputError(f"is {site!r:.40}", field="site", fix="bounds are for a site with a power series")

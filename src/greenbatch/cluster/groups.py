@@ -7,7 +7,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from greenbatch.cluster.catalog import node_type
-from greenbatch.cluster.machines import ContentionModel, MemoryContention, NodeCluster, NodeGroup
+from greenbatch.cluster.cluster import Cluster, ContentionModel
+from greenbatch.cluster.node_group import MemoryContention, NodeGroup
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.node_lists import node_list
 from greenbatch.notes import Note
@@ -82,30 +83,30 @@ def _interpreted(given: dict[str, Any], constants: MemoryContention) -> dict[str
 
 def described_cluster(
     tables: Sequence[Mapping[str, Any]], *, contention: ContentionModel = "none", reference_gflops: float | None = None
-) -> NodeCluster:
+) -> Cluster:
     """A cluster from the tables of its groups, see `node_group`.
 
     A group without a speed whose peak is known gets speed = peak / reference.
 
     Args:
         tables: one table per group.
-        contention: see `NodeCluster`.
+        contention: see `Cluster`.
         reference_gflops: peak of a processor of speed 1, > 0; by default that of the slowest of these groups. [Gflop/s]
 
     Raises:
-        InputError: as for `node_group` and `NodeCluster`.
+        InputError: as for `node_group` and `Cluster`.
     """
-    cluster = NodeCluster(tuple(node_group(table) for table in tables), contention)
+    cluster = Cluster.of_nodes(tuple(node_group(table) for table in tables), contention)
     return with_speeds(cluster, [str(table["name"]) for table in tables if "speed" not in table], reference_gflops)
 
 
 def changed_cluster(
-    cluster: NodeCluster,
+    cluster: Cluster,
     tables: Sequence[Mapping[str, Any]] = (),
     *,
     contention: ContentionModel | None = None,
     reference_gflops: float | None = None,
-) -> NodeCluster:
+) -> Cluster:
     """A cluster that a file describes, with some values replaced.
 
     Args:
@@ -136,18 +137,18 @@ def changed_cluster(
     return with_speeds(changed, [name for name in groups if follows[name]], reference_gflops or reference_of(cluster))
 
 
-def reference_of(cluster: NodeCluster) -> float | None:
+def reference_of(cluster: Cluster) -> float | None:
     """Peak of a processor of speed 1, if groups state their peak and agree on it; else None. [Gflop/s]"""
     found = [g.gflops_per_processor / g.speed for g in cluster.groups if g.gflops_per_processor]
     return found[-1] if found and max(found) <= min(found) * (1 + 1e-9) else None
 
 
-def _without(cluster: NodeCluster, about: str) -> tuple[Note, ...]:
+def _without(cluster: Cluster, about: str) -> tuple[Note, ...]:
     """The notes that are not about a field of `NodeGroup`."""
     return tuple(note for note in cluster.notes if note.about != about)
 
 
-def unknown_power(cluster: NodeCluster) -> tuple[Note, ...]:
+def unknown_power(cluster: Cluster) -> tuple[Note, ...]:
     """A note on the groups without any power, with their share of the processors, if there are some."""
     dark = [g for g in cluster.groups if not any((g.static_power_w, g.power_per_processor_w, g.power_per_gpu_w))]
     if not dark:
@@ -159,7 +160,7 @@ def unknown_power(cluster: NodeCluster) -> tuple[Note, ...]:
     return (Note(what, about="static_power_w", level="warning", shares=((share, "processors"),)),)
 
 
-def with_speeds(cluster: NodeCluster, names: Collection[str], reference_gflops: float | None = None) -> NodeCluster:
+def with_speeds(cluster: Cluster, names: Collection[str], reference_gflops: float | None = None) -> Cluster:
     """A cluster in which speed = peak of a processor / reference for the named groups with a known peak.
 
     Args:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from greenbatch.cluster.cluster import Cluster
 from greenbatch.cluster.groups import with_speeds
-from greenbatch.cluster.machines import MemoryContention, NodeCluster, NodeGroup
+from greenbatch.cluster.node_group import MemoryContention, NodeGroup
 from greenbatch.errors import InputError
 from greenbatch.json_input import Json, read_json
 from greenbatch.node_lists import MOST_NODES
@@ -21,7 +22,7 @@ from greenbatch.notes import Note
 _CONSTANTS = ("b", "c", "da", "db", "dc", "dd")
 
 
-def read_platform(path: Path) -> NodeCluster:
+def read_platform(path: Path) -> Cluster:
     """A cluster from a platform of IRMaSim.
 
     Nodes are called ``node0``, ``node1``, … in the order of listing, with ``cluster1.`` before them where the platform
@@ -59,7 +60,7 @@ def read_platform(path: Path) -> NodeCluster:
                 ) from None
     notes = (Note("the memory of nodes limits no jobs, as in IRMaSim", about="memory_gb", level="fact"),)
     try:
-        read = NodeCluster(tuple(groups), notes=notes, sources={path.name: sha256})
+        read = Cluster.of_nodes(tuple(groups), notes=notes, sources={path.name: sha256})
     except InputError as error:
         raise platform.refuse(error.problem, error.fix or "correct it") from None
     return with_speeds(read, [group.name for group in groups])

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from greenbatch.cluster.cluster import Cluster
 from greenbatch.cluster.irmasim import read_platform
-from greenbatch.cluster.machines import NodeCluster
 from greenbatch.cluster.slurm_conf import looks_like_slurm_conf, read_slurm_conf
 from greenbatch.errors import InputError
 from greenbatch.files import read_bytes
 from greenbatch.json_input import looks_like_json
 
 
-def read_cluster(path: Path) -> NodeCluster:
+def read_cluster(path: Path) -> Cluster:
     """A cluster from a platform of IRMaSim (JSON) or a ``slurm.conf``; detected from the content.
 
     Raises:

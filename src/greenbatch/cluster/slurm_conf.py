@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 
+from greenbatch.cluster.cluster import Cluster
 from greenbatch.cluster.groups import unknown_power
-from greenbatch.cluster.machines import NodeCluster, NodeGroup
+from greenbatch.cluster.node_group import NodeGroup
 from greenbatch.cluster.priority import Partition, Priority, PriorityWeights
 from greenbatch.cluster.slurm_text import Entry, read_entries
 from greenbatch.errors import InputError, did_you_mean
@@ -61,7 +62,7 @@ def looks_like_slurm_conf(content: bytes) -> bool:
     )
 
 
-def read_slurm_conf(path: Path) -> NodeCluster:
+def read_slurm_conf(path: Path) -> Cluster:
     """A cluster from a ``slurm.conf``, with ``priority`` set.
 
     Processors are ``CPUs`` as Slurm counts them, else boards x sockets x cores x threads; GPUs are those of ``Gres``.
@@ -92,7 +93,7 @@ def read_slurm_conf(path: Path) -> NodeCluster:
     used = {name for group in groups for name in group.partitions}
     priority = Priority(weights=weights, partitions=tuple(each.partition for each in partitions if each.name in used))
     try:
-        cluster = NodeCluster(
+        cluster = Cluster.of_nodes(
             tuple(groups), priority=priority, notes=(*read.notes, *notes, *ignored), sources=read.sources
         )
     except InputError as error:  # of the cluster as a whole

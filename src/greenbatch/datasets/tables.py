@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine.image import CHANNELS, bytes_of
+from greenbatch.engine.observe.image import CHANNELS, bytes_of
 from greenbatch.presets.shapes import Shapes
 
 Ints = NDArray[np.int64]

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numba as _numba
 import numpy as np
 
-from greenbatch.cluster import PoweredCluster
 from greenbatch.energy import Site
 from greenbatch.engine.compile import entry
+from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.power import supply  # noqa: F401  (registers the supply of a site)
 from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, command, flow, power_of
 from greenbatch.engine.records import Floats, Ledger, dtype_of, table_of
-from greenbatch.engine.stacked import fork
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ def _profile(outcome: Outcome) -> tuple[Floats, Floats, Floats]:
     """Times, load and commands of the profile, and of what idles before and after where capacity follows the power."""
     time_s, load_w = outcome.profile_time_s, outcome.profile_load_w
     command_w = np.zeros(0) if outcome.profile_command_w is None else outcome.profile_command_w
-    if not isinstance(outcome.cluster, PoweredCluster) or not time_s.size:
+    if outcome.cluster.powered is None or not time_s.size:
         return time_s, load_w, command_w
     levels, idle_w = outcome.cluster.capacity_levels, outcome.cluster.idle_levels_w
     before, after = levels.time_s < time_s[0], levels.time_s > time_s[-1]

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
+from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
@@ -77,19 +77,18 @@ def _no(row: dict[str, Any]) -> No:
 
 def features_of(cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> dict[str, object]:
     """The features that a simulation has -> what is set, for messages."""
-    nodes = cluster if isinstance(cluster, NodeCluster) else None
-    powered = cluster if isinstance(cluster, PoweredCluster) else None
+    powered = cluster.powered is not None
     found = {
-        "nodes": nodes is not None,
-        "boots": nodes is not None and nodes.power_on == "on-demand",
-        "capacity": powered is not None and powered.powered is not None,
-        "gpus": powered is not None and powered.powered is None,
+        "nodes": cluster.on_nodes,
+        "boots": cluster.power_on == "on-demand",
+        "capacity": cluster.follows_power,
+        "gpus": powered and not cluster.follows_power,
         "power_cap": rules.power_cap_w,
         "import_limit": site is not None and site.held_limit_w < np.inf,
         "outages": bool(program.outages),
         "dvfs": rules.dvfs_level,
-        "contention": nodes is not None and nodes.contention != "none",
-        "sticky": rules.commitment if powered is not None and rules.commitment == "sticky" else "",
+        "contention": cluster.contention != "none",
+        "sticky": rules.commitment if powered and rules.commitment == "sticky" else "",
     }
     return {name: value for name, value in found.items() if value}
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numba as _numba
 import numpy as np
 
-from greenbatch.cluster import NodeCluster, PoweredCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import entry
 from greenbatch.engine.outcome import Outcome, Placements
 from greenbatch.engine.records import Floats, Int32s, Ints
@@ -32,7 +32,7 @@ class EnergyUse:
     """
 
     node: tuple[str, ...]
-    """Name of each node, in the order of `NodeCluster.node_names`; one on a pool."""
+    """Name of each node, in the order of `Cluster.node_names`; one on a pool."""
     group: tuple[str, ...]
     """Name of the group of each node."""
     jobs: Ints
@@ -53,7 +53,7 @@ class EnergyUse:
 def energy_use(outcome: Outcome) -> EnergyUse:
     """Energy of all nodes, and what each job caused of it."""
     placed = outcome.placements
-    if placed is None or not isinstance(outcome.cluster, NodeCluster):
+    if placed is None or not outcome.cluster.on_nodes:
         return _of_pool(outcome)
     return _of_nodes(outcome, outcome.cluster, placed)
 
@@ -73,7 +73,7 @@ def job_energy(outcome: Outcome, clock: Clock) -> Floats:
         clock: its reading at times of any shape.
     """
     placed = outcome.placements
-    if placed is not None and isinstance(outcome.cluster, NodeCluster):
+    if placed is not None and outcome.cluster.on_nodes:
         return _shared(outcome, outcome.cluster, placed, clock).job_j
     job, begin_s, end_s = outcome.spans
     length = np.bincount(job, weights=clock(end_s) - clock(begin_s), minlength=len(outcome.workload))
@@ -84,7 +84,7 @@ def _of_pool(outcome: Outcome) -> EnergyUse:
     jobs, run_s = outcome.workload, outcome.run_s
     job_j = jobs.power_w * run_s
     first_s, last_s = _span_s(outcome)
-    if isinstance(outcome.cluster, PoweredCluster):
+    if outcome.cluster.powered is not None:
         idle_j = outcome.cluster.idle_energy_j(first_s, last_s)
     else:
         idle_j = outcome.cluster.idle_power_w * (last_s - first_s)
@@ -103,7 +103,7 @@ def _span_s(outcome: Outcome) -> tuple[float, float]:
     return float(np.nanmin(outcome.start_s)), outcome.last_s
 
 
-def _of_nodes(outcome: Outcome, cluster: NodeCluster, placed: Placements) -> EnergyUse:
+def _of_nodes(outcome: Outcome, cluster: Cluster, placed: Placements) -> EnergyUse:
     use = _shared(outcome, cluster, placed)
     ran, busy_processor_s, busy_s, dynamic_j = use.node.T[: len(NODE_COLUMNS)]
     return EnergyUse(
@@ -116,12 +116,12 @@ def _of_nodes(outcome: Outcome, cluster: NodeCluster, placed: Placements) -> Ene
     )  # fmt: skip
 
 
-def _of_each(cluster: NodeCluster, name: str) -> Floats:
+def _of_each(cluster: Cluster, name: str) -> Floats:
     """A power of the groups, of each node, shape (m,). [W]"""
     return np.repeat([float(getattr(g, name)) for g in cluster.groups], [g.count for g in cluster.groups])
 
 
-def _shared(outcome: Outcome, cluster: NodeCluster, placed: Placements, clock: Clock | None = None) -> Use:
+def _shared(outcome: Outcome, cluster: Cluster, placed: Placements, clock: Clock | None = None) -> Use:
     """Sums over the parts of all jobs, by another clock if there is one."""
     jobs, count = outcome.workload, len(cluster.node_names)
     order = np.argsort(np.concatenate([outcome.start_s, outcome.end_s]), kind="stable")  # starts before ends
@@ -140,7 +140,7 @@ def _shared(outcome: Outcome, cluster: NodeCluster, placed: Placements, clock: C
     return use
 
 
-def _idle_j(outcome: Outcome, cluster: NodeCluster, placed: Placements, idle_w: Floats, busy_s: Floats) -> Floats:
+def _idle_j(outcome: Outcome, cluster: Cluster, placed: Placements, idle_w: Floats, busy_s: Floats) -> Floats:
     """Energy of each node while nothing ran on it, boots and shutdowns included, shape (m,). [J]"""
     first_s, last_s = _span_s(outcome)
     if outcome.switching is not None:

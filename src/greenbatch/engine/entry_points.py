@@ -12,14 +12,14 @@ import numba as _numba
 from greenbatch.engine.compile import PLAIN, entry, is_ours, machine_code, whole
 from greenbatch.engine.decide import Rule, decide
 from greenbatch.engine.events import next_wake_s
-from greenbatch.engine.interface import Attributes, Predicted, Queue
 from greenbatch.engine.machine.node_choice import can_take_on, want
+from greenbatch.engine.observe.stacked import StateType, type_of
 from greenbatch.engine.power.protocol import ranked_w
 from greenbatch.engine.records import Floats
 from greenbatch.engine.references import by_reference
-from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, advance, apply, is_due
+from greenbatch.engine.views.interface import Attributes, Predicted, Queue
 
 numba: Any = _numba
 types: Any = _numba.types

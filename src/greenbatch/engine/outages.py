@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.capacity.levels import next_level_s
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.competition import all_partitions_in
@@ -31,7 +31,7 @@ def downtimes_of(outages: Sequence[Outage], cluster: Cluster) -> Table[Downtime]
     Raises:
         InputError: a time is not finite, an outage does not end after its begin, or names an unknown partition.
     """
-    names = cluster.partitions if isinstance(cluster, NodeCluster) else ()
+    names = cluster.partitions if cluster.on_nodes else ()
     for each in outages:
         name, times = each.partition, f"from {each.begin_s:g} to {each.end_s:g} s"
         if not -np.inf < each.begin_s < each.end_s < np.inf:

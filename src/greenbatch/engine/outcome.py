@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.codes import END, SUSPEND
@@ -113,7 +113,7 @@ class Placements:
     job: Int32s
     """Row of the job in the workload."""
     node: Int32s
-    """Number of the node in `NodeCluster.node_names`."""
+    """Number of the node in `Cluster.node_names`."""
     processors: Int32s
     """Processors that work for the job, without those that it merely blocks."""
     gpus: Int32s
@@ -205,7 +205,7 @@ def stays_of(capacity: Varying, moves: Sequence[Any]) -> Stays:
 
 def placements_of(recorded: Sequence[Any], cluster: Cluster) -> Placements | None:
     """The placements that a log recorded; None for a pool."""
-    if not isinstance(cluster, NodeCluster):
+    if not cluster.on_nodes:
         return None
     rows = np.concatenate(recorded)
     job = rows["job"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster, PoweredCluster
-from greenbatch.cluster.machines import MOST_PROCESSORS
+from greenbatch.cluster import Cluster, DvfsLevel
+from greenbatch.cluster.cluster import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.capabilities import features_of, refuse
@@ -95,14 +95,14 @@ def _check_parts(
             f"job {workload.job_id[largest]} needs {workload.processors[largest]} processors, the cluster has "
             f"{cluster.processors}", field="processors", fix="give a larger cluster or drop the job",
         )  # fmt: skip
-    if isinstance(cluster, PoweredCluster) and (more := np.flatnonzero(workload.gpus > cluster.gpus)).size:
+    if cluster.powered is not None and (more := np.flatnonzero(workload.gpus > cluster.gpus)).size:
         problem = f"job {workload.job_id[more[0]]} needs {workload.gpus[more[0]]} GPUs, the machine has {cluster.gpus}"
         raise InputError(problem, field="gpus", fix="give a machine with more GPUs (cluster.gpus), or drop the job")
     green = program.backfill == "green" or program.needs_site
     if green and site is None:
         raise InputError(f"{program.name} needs a power supply", field="site", fix="use a scenario with a site")
     powered = green or site is not None or program.backfill == "easy-green-order"
-    modelled = isinstance(cluster, NodeCluster) and cluster.knows_power
+    modelled = cluster.knows_power
     if powered and not modelled and np.isnan(workload.power_w).any():
         job = workload.job_id[np.isnan(workload.power_w)][0]
         raise InputError(f"job {job} has no power", field="power_w", fix="set workload.power in the scenario")
@@ -126,7 +126,7 @@ def _check_dependencies(workload: Workload, cluster: Cluster, rules: Rules, prog
         InputError: the scheduler plans with the whole window, jobs are admitted or due at known times.
     """
     plans = program.decider is not None and program.decider.learn is not None
-    is_due = isinstance(cluster, PoweredCluster) and bool(np.isfinite(workload.qos).any())
+    is_due = cluster.powered is not None and bool(np.isfinite(workload.qos).any())
     for needed, who in (
         (plans, program.name), (rules.pools is not None, "a machine with rules.pools"),
         (is_due, "a machine on which jobs with QoS are due"),
@@ -180,7 +180,7 @@ def check_slots(longest_s: float, step_s: float, *, field: str) -> None:
 
 def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
     """Set the placement of a program on the nodes of a state, if it has any."""
-    if not isinstance(cluster, NodeCluster) or not isinstance(state.machine, Nodes):
+    if not cluster.on_nodes or not isinstance(state.machine, Nodes):
         return
     keeps_list = program.backfill == "easy-irmasim"
     arrange(state.machine, cluster.node_names, program.placement, program.placement_seed, keeps_list=keeps_list)

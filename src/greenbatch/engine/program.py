@@ -11,10 +11,10 @@ from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.decide import Ranking
 from greenbatch.engine.dependencies import follow_others
-from greenbatch.engine.interface import Policy, Queue
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
+from greenbatch.engine.views.interface import Policy, Queue
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.workload import Outage, Workload
 

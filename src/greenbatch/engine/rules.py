@@ -51,7 +51,7 @@ class Rules:
     pools: Pools | None = None
     """Pools of jobs and suspension, for machines whose capacity follows the power."""
     dvfs_level: int = 0
-    """DVFS level at which jobs start unless the policy chooses one, see `NodeCluster.dvfs`; 0 for the highest."""
+    """DVFS level at which jobs start unless the policy chooses one, see `Cluster.dvfs`; 0 for the highest."""
 
     def __post_init__(self) -> None:
         """Check the options.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, PoweredCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.capacity.varying import FINISHED, REJECTED, Varying
 from greenbatch.engine.state import State
 from greenbatch.errors import InputError
@@ -24,7 +24,7 @@ def refuse_shortage(state: State, workload: Workload, cluster: Cluster) -> None:
     Raises:
         InputError: there is such a job.
     """
-    if not isinstance(state.capacity, Varying) or not isinstance(cluster, PoweredCluster):
+    if not isinstance(state.capacity, Varying) or cluster.powered is None:
         return
     levels, jobs = cluster.capacity_levels, state.capacity.jobs
     for job in np.flatnonzero(~np.isin(jobs["place"], (FINISHED, REJECTED))):

@@ -42,7 +42,7 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
         InputError: the parts do not fit together.
         SupplyExhausted: the clock left a power series that does not repeat.
     """
-    from greenbatch.engine.session import Session, run_policy
+    from greenbatch.engine.views.session import Session, run_policy
 
     program, policy = scheduler.program(workload), scheduler.policy()
     if policy is None and program.policy is not None:
@@ -73,7 +73,7 @@ def last_state(
         SupplyExhausted: the clock left a power series that does not repeat.
     """
     from greenbatch.engine.entry_points import with_decider
-    from greenbatch.engine.session import run_plain_rule
+    from greenbatch.engine.views.session import run_plain_rule
 
     program = with_scores_of_now(program, workload, rules)
     state = prepare(workload, cluster, site, rules, program)

@@ -1,7 +1,7 @@
 """The state of one simulation: a NamedTuple of parts, which are tables of records and NamedTuples themselves.
 
 Compiled code is chosen by the types of the parts, see `engine.variants`. A batch of simulations is a batch of such
-states (`engine.stacked`); nothing here is global.
+states (`engine.observe.stacked`); nothing here is global.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.capacity.varying import CapacityPart, capacity_of, fixed
 from greenbatch.engine.codes import NOBODY
 from greenbatch.engine.dependencies import feedback_of, follow_others, preceding_rows
-from greenbatch.engine.interface import Attributes, Predicted
 from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     easy_irmasim,
     nodes,
@@ -52,6 +51,7 @@ from greenbatch.engine.records import (
     table_of,
 )
 from greenbatch.engine.rules import EventRule, Rules
+from greenbatch.engine.views.interface import Attributes, Predicted
 from greenbatch.workload import Workload
 
 ATTRIBUTES = Attributes._fields
@@ -201,7 +201,7 @@ def new_state(
         predictor: what predicts run times, see `engine.prediction`.
     """
     n, requested_s = len(workload), workload.requested_time_s
-    slowest = min((each.speed for each in cluster.dvfs), default=1.0) if isinstance(cluster, NodeCluster) else 1.0
+    slowest = min((each.speed for each in cluster.dvfs), default=1.0) if cluster.on_nodes else 1.0
     longest_s = float(requested_s.max()) / slowest
     machine = machine_of(cluster, workload)
     breaks = n + (0 if site is None else int((longest_s + ahead_s) / site.step_s)) + 4
@@ -244,7 +244,7 @@ def _hold_followers(state: State, workload: Workload) -> int:
 
 def work_s(workload: Workload, cluster: Cluster, rules: Rules) -> Floats:
     """Run time of each job on a pool, at most its request if overruns are killed; on nodes, that at speed 1. [s]"""
-    if isinstance(cluster, NodeCluster):
+    if cluster.on_nodes:
         return workload.run_time_s
     run_s = workload.run_time_s / cluster.speed
     return np.minimum(run_s, workload.requested_time_s) if rules.overrun == "kill" else run_s

@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import PoweredCluster
-from greenbatch.cluster.powered import USE_POWERED
-from greenbatch.engine import batch as engine
-from greenbatch.engine.image import CHANNELS, bytes_of
+from greenbatch.cluster.capacity import USE_POWERED
+from greenbatch.engine.observe import batch as engine
+from greenbatch.engine.observe.image import CHANNELS, bytes_of
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import InputError
 from greenbatch.presets.layout import layout_of, program_of
@@ -56,7 +55,7 @@ class Observation(NamedTuple):
     delays: Bools
     """Delays that may be chosen, shape (A, d)."""
     image: NDArray[np.uint8] = np.zeros((0, len(CHANNELS), 0, 0), np.uint8)
-    """Resource images, packed: shape (A, 2, ticks, bytes); `engine.image.unpacked` gives one number per unit."""
+    """Resource images, packed: shape (A, 2, ticks, bytes); `observe.image.unpacked` gives one number per unit."""
 
 
 class BatchEnv:
@@ -136,7 +135,7 @@ class BatchEnv:
     def values(self) -> Floats:
         """Current value of every reward term in every simulation (at its end: the episode's), shape (B, t).
 
-        The columns are in the order of ``terms``; `engine.reward_terms` has the metric of each.
+        The columns are in the order of ``terms``; `engine.observe.reward_terms` has the metric of each.
         """
         values: Floats = self.simulations.batch.values
         return values
@@ -295,7 +294,7 @@ def most_in(submit_s: Floats, length_s: float) -> int:
 def _checked_episode(episode_s: float, scenario: Scenario) -> float:
     if not 0.0 <= episode_s < np.inf:
         raise InputError(f"is {episode_s:g}", field="episode_s", fix="give seconds, >= 0")
-    if episode_s and not isinstance(scenario.cluster, PoweredCluster):
+    if episode_s and scenario.cluster.powered is None:
         fix = f"{USE_POWERED}, or give jobs"
         raise InputError("is for machines whose capacity follows the power", field="episode_s", fix=fix)
     return episode_s

@@ -9,9 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import NodeCluster
-from greenbatch.engine import replay as engine
 from greenbatch.engine.codes import NO_DELAY
+from greenbatch.engine.observe import replay as engine
 from greenbatch.engine.outcome import Outcome
 from greenbatch.envs.batch import BatchEnv, Buffers, Observation
 from greenbatch.errors import InputError
@@ -77,7 +76,7 @@ def check_can_follow(env: BatchEnv) -> None:
         InputError: jobs run on nodes, are suspended by policies, or are never started at once.
     """
     pools, name = env.scenario.rules.pools, env.preset.name
-    if isinstance(env.scenario.cluster, NodeCluster):
+    if env.scenario.cluster.on_nodes:
         problem = f"has nodes, and {name} does not choose those that a job had"
         raise InputError(problem, field=env.scenario.name, fix="record schedules of a pool of processors")
     if pools is not None and pools.suspends == "swap":

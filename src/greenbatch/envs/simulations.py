@@ -7,17 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
 from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.dependencies import refuse_followers
 from greenbatch.engine.failures import check
 from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.observe.reward_terms import codes_of
+from greenbatch.engine.observe.stacked import leaves, new_batch, of_jobs, of_windows, row, type_of
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Ints, RewardTotals, UserTotals, table_of
-from greenbatch.engine.reward_terms import codes_of
-from greenbatch.engine.stacked import leaves, new_batch, of_jobs, of_windows, row, type_of
 from greenbatch.engine.state import allocate, log_rows
 from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario
@@ -36,7 +35,7 @@ class Simulations:
             program: the engine program of the scheduler.
             count: number of simulations.
             jobs: jobs per window.
-            terms: reward terms to accumulate, see `engine.reward_terms`.
+            terms: reward terms to accumulate, see `engine.observe.reward_terms`.
             episode_s: see `BatchEnv`.
 
         Raises:
@@ -49,7 +48,7 @@ class Simulations:
         self._follows_power = isinstance(trace.capacity, Varying)
         if self._follows_power:
             trace.capacity.service.counted = 1
-        modelled = isinstance(scenario.cluster, NodeCluster) and scenario.cluster.knows_power
+        modelled = scenario.cluster.knows_power
         self.trace.rules.accrue = scenario.site is not None or modelled
         users, rows = np.unique(self.trace.jobs["user"], return_inverse=True)
         unknown = int(np.count_nonzero(users < 0))

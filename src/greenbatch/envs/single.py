@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from greenbatch.engine.image import CHANNELS, unpacked
+from greenbatch.engine.observe.image import CHANNELS, unpacked
 from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.errors import InputError
 from greenbatch.presets.preset import Preset, Table
@@ -30,7 +30,7 @@ class SchedulingEnv(gymnasium.Env[Any, NDArray[np.int64]]):
     preset allows them, are the rows after the visible jobs, in this order.
 
     With a resource image, the observation is a dictionary: ``tables`` is that box, ``image`` a box of zeros and ones of
-    shape (2, ticks, processors + GPUs), see `engine.image`.
+    shape (2, ticks, processors + GPUs), see `engine.observe.image`.
 
     Example::
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.dependencies import follow_others
 from greenbatch.engine.energy_use import EnergyUse
@@ -66,7 +66,7 @@ def parts_of(
         found[by] = shown
     if by_month and (months := months_of(workload)) is not None:
         found[MONTH] = dict(zip(months.edges_s.tolist(), (*months.names, LATER), strict=True))
-    if isinstance(cluster, NodeCluster) and len(cluster.groups) > 1:
+    if cluster is not None and cluster.on_nodes and len(cluster.groups) > 1:
         found[NODE_GROUP] = {k: group.name for k, group in enumerate(cluster.groups)}
     return found
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
 from greenbatch.engine.energy_use import EnergyUse, energy_use
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
@@ -99,7 +98,7 @@ class Measured:
     def has_power(self) -> bool:
         """Whether the power of every job is known, from the trace or from its nodes."""
         cluster = self.outcome.cluster
-        modelled = isinstance(cluster, NodeCluster) and cluster.knows_power
+        modelled = cluster.knows_power
         return bool(len(self.jobs)) and (modelled or bool(np.isfinite(self.outcome.workload.power_w).all()))
 
     @cached_property
@@ -115,7 +114,7 @@ class Measured:
         site = self.outcome.site
         if self.books is not None and site is not None and not site.has_overhead:
             return self.books.load_j
-        if not self.has_power or (site is None and not isinstance(self.outcome.cluster, NodeCluster)):
+        if not self.has_power or (site is None and not self.outcome.cluster.on_nodes):
             return np.nan
         return float(np.diff(self.outcome.profile_time_s) @ self.outcome.profile_load_w[:-1])
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
 from greenbatch.energy.slots import interval_at
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.metrics.horizon import Horizon
@@ -145,7 +144,7 @@ def shares_over(run: Measured, horizon: Horizon | None = None) -> Shares:
 
 def _shares_over(run: Measured, horizon: Horizon | None) -> Shares:
     site = run.outcome.site
-    if not run.has_power or (site is None and not isinstance(run.outcome.cluster, NodeCluster)):
+    if not run.has_power or (site is None and not run.outcome.cluster.on_nodes):
         unknown = np.full(len(run.jobs), np.nan)
         return Shares(run.per_job("energy_j"), unknown, unknown, ())
     if site is None or horizon is None:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import NodeCluster
 from greenbatch.energy.slots import edge_s, interval_at
 from greenbatch.engine.energy_use import job_energy
 from greenbatch.metrics.jobs import Floats
@@ -130,7 +129,7 @@ def _parts(outcome: Outcome, demand_charge: float | None) -> tuple[str, ...]:
     has_money = grid is not None and grid.has_money
     can_have = {
         IDLE: True,
-        BOOTS: isinstance(outcome.cluster, NodeCluster) and outcome.cluster.power_on == "on-demand",
+        BOOTS: outcome.cluster.on_nodes and outcome.cluster.power_on == "on-demand",
         OVERHEAD: site is not None and bool(np.any(site.pue != 1.0)),
         BASE_LOAD: site is not None and site.base_load_w > 0,
         STORAGE: site is not None and site.storage is not None,

@@ -2,7 +2,7 @@
 
 Source: RARE (dissertation), chapters 3 to 5, if not stated otherwise. Figures of what happens in each tick use the
 length of a tick of the rules, 1 s without pools. All are NaN where the machine has no capacity to follow
-(`cluster.PoweredCluster`) or, for values, where no job has one.
+(`cluster.Cluster`) or, for values, where no job has one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import PoweredCluster
 from greenbatch.engine.outcome import STATES, Stays
 from greenbatch.metrics.jobs import Floats, Mask
 from greenbatch.metrics.measured import Measured
@@ -112,7 +111,7 @@ def utilization_available(run: Measured) -> float:
     Source: RARE §6.6.3, of what is powered.
     """
     outcome = run.outcome
-    if not isinstance(outcome.cluster, PoweredCluster):
+    if outcome.cluster.powered is None:
         return np.nan
     there_s = sum(outcome.cluster.capacity_levels.available_s(run.first_submit_s, run.last_end_s))
     units = outcome.workload.processors + np.maximum(outcome.workload.gpus, 0)

@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import NodeCluster
-from greenbatch.engine.image import unpacked
-from greenbatch.engine.interface import Decision, Start, View, Wait
-from greenbatch.engine.machine.from_seen import MachineOfViews
 from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.observe.image import unpacked
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import A_YEAR_S, SEED, Parameter
+from greenbatch.engine.views.decode_nodes import MachineOfViews
+from greenbatch.engine.views.interface import Decision, Start, View, Wait
 from greenbatch.errors import InputError
 from greenbatch.models.model import Model
 from greenbatch.models.onnx_builder import MEMORY
@@ -30,7 +29,7 @@ from greenbatch.presets.shapes import shapes_of
 if TYPE_CHECKING:
     from onnxruntime import InferenceSession
 
-    from greenbatch.engine.batch import Seen
+    from greenbatch.engine.observe.batch import Seen
     from greenbatch.engine.state import State
     from greenbatch.workload import Workload
 
@@ -100,7 +99,7 @@ class NetworkPolicy:
         Raises:
             InputError: the machine is larger than in training, or the scores are not finite.
         """
-        from greenbatch.engine.from_view import observe_view
+        from greenbatch.engine.observe.choice import observe_view
 
         self._check_size(int(view.nodes.processors.sum()))
         return self._answer(observe_view(view, self.layout, self._machine(view)))
@@ -111,7 +110,7 @@ class NetworkPolicy:
         Raises:
             InputError: the machine is not the one of the training, or the scores are not finite.
         """
-        from greenbatch.engine.observed import carry_out, observe_state
+        from greenbatch.engine.observe.choice import carry_out, observe_state
 
         self._check_size(int(state.machine.totals.processors))
         self._check_image(state)
@@ -161,7 +160,7 @@ class NetworkPolicy:
         """
         if not self.layout.per_node:
             return None
-        if not isinstance(view.cluster, NodeCluster):
+        if view.cluster is None or not view.cluster.on_nodes:
             problem = f"{self.model.preset.name} chooses nodes, and the cluster is a pool of processors"
             raise InputError(problem, field="cluster", fix="use a cluster with [[cluster.groups]]")
         if self._machines is None or self._machines.cluster is not view.cluster:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.image import CHANNELS
+from greenbatch.engine.observe.image import CHANNELS
 from greenbatch.models.onnx_builder import MEMORY, NEXT_MEMORY, GraphBuilder, queue_of, state_of
 from greenbatch.presets.shapes import Shapes, seen_by
 

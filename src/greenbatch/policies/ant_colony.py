@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.interface import Queue
 from greenbatch.engine.records import Floats
+from greenbatch.engine.views.interface import Queue
 from greenbatch.policies.compiled.ants import EVAPORATION, FLOOR, built
 from greenbatch.policies.orders import Order, ascending
 from greenbatch.policies.plans import Plans, rounds

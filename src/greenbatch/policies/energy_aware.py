@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine.interface import Queue
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import word
+from greenbatch.engine.views.interface import Queue
 from greenbatch.policies.registry import compile_once, planner, rule
 from greenbatch.workload import Workload
 

@@ -16,13 +16,13 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.energy.forecasts import ForecastModel, forecast_of
 from greenbatch.engine.dependencies import refuse_followers
-from greenbatch.engine.from_view import power_of_view
-from greenbatch.engine.imagined import Arrivals, Future
-from greenbatch.engine.interface import Running, Supply, View
 from greenbatch.engine.power.protocol import Power, power_of
 from greenbatch.engine.records import Floats, Ints
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import work_s
+from greenbatch.engine.views.decode import power_of_view
+from greenbatch.engine.views.future import Arrivals, Future
+from greenbatch.engine.views.interface import Running, Supply, View
 from greenbatch.workload import Workload
 
 RUN = 16

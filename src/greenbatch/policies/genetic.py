@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.interface import Queue
+from greenbatch.engine.views.interface import Queue
 from greenbatch.policies.orders import Order, ascending, large_first, order_crossover, rank_of, swap, swap_blocks
 from greenbatch.policies.plans import Plans, rounds
 

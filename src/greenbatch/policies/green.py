@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.interface import Queue
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import A_YEAR_S, SEED, SETTINGS, WEIGHTS, Parameter
+from greenbatch.engine.views.interface import Queue
 from greenbatch.errors import InputError
 from greenbatch.policies.registry import Scores, planner
 from greenbatch.workload import Workload

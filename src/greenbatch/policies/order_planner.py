@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.interface import Attributes, Decision, Predicted, Queue, Start, View
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.views.interface import Attributes, Decision, Predicted, Queue, Start, View
 from greenbatch.policies.orders import Order
 from greenbatch.policies.plans import Plans, Weights
 

@@ -9,8 +9,8 @@ import math
 
 import numpy as np
 
-from greenbatch.engine.interface import Queue
 from greenbatch.engine.records import Floats
+from greenbatch.engine.views.interface import Queue
 
 Order = list[int]
 

@@ -16,15 +16,15 @@ from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.decide import Ranking
 from greenbatch.engine.entry_points import no_rule, with_decider
-from greenbatch.engine.from_view import power_of_view
-from greenbatch.engine.imagined import Arrivals, Future, imagined
-from greenbatch.engine.interface import NO_COSTS, Costs, Queue, View
+from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.prediction.protocol import SHORT_S
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Ledger
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.stacked import fork
 from greenbatch.engine.state import State
+from greenbatch.engine.views.decode import power_of_view
+from greenbatch.engine.views.future import Arrivals, Future, imagined
+from greenbatch.engine.views.interface import NO_COSTS, Costs, Queue, View
 from greenbatch.policies.orders import Order
 
 _NOTHING, _NONE = np.zeros(0), np.zeros(0, np.int64)

@@ -20,10 +20,10 @@ from random import Random
 import numpy as np
 
 from greenbatch.energy import Site
-from greenbatch.engine.interface import Decision, Start, View
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Slots, record_of, table_of
 from greenbatch.engine.settings import SETTINGS
+from greenbatch.engine.views.interface import Decision, Start, View
 from greenbatch.errors import InputError
 from greenbatch.policies.compiled.published_plans import EASY, GREEN, NO_BACKFILL, Batch, Planned, fitness_of
 from greenbatch.policies.orders import Order, large_first, order_crossover, rank_of, swap, swap_blocks

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from greenbatch.arguments import some_text
 from greenbatch.display import docstring
-from greenbatch.engine.interface import Decision, Policy, Queue, View
 from greenbatch.engine.program import Program, Scheduler
 from greenbatch.engine.settings import Parameter
+from greenbatch.engine.views.interface import Decision, Policy, Queue, View
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.workload import Workload
 
@@ -91,7 +91,7 @@ def _add(entry: Entry) -> None:
 def rule(name: str, *, fixed: bool = False) -> Callable[[RuleFunction], RuleFunction]:
     """Register a priority rule under a name (decorator).
 
-    The function gets the waiting jobs as columns (`greenbatch.engine.interface.Queue`) and returns one score per job,
+    The function gets the waiting jobs as columns (`greenbatch.Queue`) and returns one score per job,
     shape (q,); the lowest goes first. It is compiled if Numba supports it, otherwise it runs as plain Python.
 
     Args:
@@ -125,8 +125,8 @@ def _rule_entry(name: str, function: RuleFunction, *, fixed: bool = False) -> En
 def policy(name: str) -> Callable[[type], type]:
     """Register a policy class under a name (decorator).
 
-    Instances answer views (`greenbatch.engine.interface.Policy`); every simulation creates one, without arguments. A
-    class that commands storage (`greenbatch.engine.interface.Charge`) has an attribute ``charges = True``.
+    Instances answer views (`greenbatch.Policy`); every simulation creates one, without arguments. A
+    class that commands storage (`greenbatch.Charge`) has an attribute ``charges = True``.
 
     Args:
         name: its name on the command line, without blanks and without ``+ , : @ =``.

@@ -13,13 +13,13 @@ from typing import Any, Protocol
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.driver import ViewDriver
-from greenbatch.engine.imagined import Future, imagined
-from greenbatch.engine.interface import Decision, View
+from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.stacked import fork
+from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.future import Future, imagined
+from greenbatch.engine.views.interface import Decision, View
 from greenbatch.policies.compiled.lookahead.weights import NUMBERS
 from greenbatch.policies.compiled.rolling import Objective, attempt_of
 

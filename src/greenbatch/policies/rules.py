@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine.interface import Queue
+from greenbatch.engine.views.interface import Queue
 from greenbatch.policies.registry import rule
 
 Scores = NDArray[np.float64]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from greenbatch.cluster.priority import PriorityWeights
-from greenbatch.engine.interface import Queue
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import A_YEAR_S, Parameter
+from greenbatch.engine.views.interface import Queue
 from greenbatch.policies.registry import Scores, planner
 from greenbatch.workload import Workload
 

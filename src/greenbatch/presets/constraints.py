@@ -102,7 +102,7 @@ def with_costs(reward: Reward, constraints: Mapping[str, Constraint]) -> Reward:
     Raises:
         InputError: there is no such term.
     """
-    from greenbatch.engine.reward_terms import TERMS
+    from greenbatch.engine.observe.reward_terms import TERMS
 
     for name in constraints:
         if name not in TERMS:

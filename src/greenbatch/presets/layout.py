@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine import features
-from greenbatch.engine.batch import Layout
 from greenbatch.engine.codes import DELAY_FOR, DELAY_RELEASES, NO_DELAY
+from greenbatch.engine.observe import features
+from greenbatch.engine.observe.batch import Layout
+from greenbatch.engine.observe.reward_terms import codes_of
 from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.records import Column as Normalized
 from greenbatch.engine.records import Delay, dtype_of
-from greenbatch.engine.reward_terms import codes_of
 from greenbatch.errors import InputError
 from greenbatch.presets.preset import Column, Preset, queue_codes
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greenbatch.cluster import NodeCluster, PoweredCluster
-from greenbatch.cluster.powered import USE_POWERED
-from greenbatch.engine.reward_terms import ACCRUED_COST, FINISHED_VALUE, TERMS
+from greenbatch.cluster.capacity import USE_POWERED
+from greenbatch.engine.observe.reward_terms import ACCRUED_COST, FINISHED_VALUE, TERMS
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ def check_reward(made: Preset, scenario: Scenario, costs: Iterable[str] = ()) ->
     if not any(value for each in weights for value in each.values()):
         raise InputError("all weights are 0", field="reward.terms", fix="give at least one that is not 0")
     supplied, cluster = scenario.site is not None, scenario.cluster
-    powered = supplied or (isinstance(cluster, NodeCluster) and cluster.knows_power)
+    powered = supplied or cluster.knows_power
     fields = {name: f"training.constraints.{name}" for name in costs}
     fields |= {name: f"reward.terms.{name}" for each in weights for name, value in each.items() if value}
     for name, field in fields.items():
@@ -66,11 +65,11 @@ def check_reward(made: Preset, scenario: Scenario, costs: Iterable[str] = ()) ->
         if name in OF_CARBON and (grid is None or not grid.has_carbon):
             problem, fix = f"needs carbon intensities, {scenario.name} has none", "describe [site.grid.carbon]"
             raise InputError(problem, field=field, fix=fix)
-        if name in OF_POOLS and not isinstance(cluster, PoweredCluster):
+        if name in OF_POOLS and cluster.powered is None:
             problem = f"is always 0, because the capacity of {scenario.name} does not follow the power"
             raise InputError(problem, field=field, fix=USE_POWERED)
         if name in OF_ENERGY and not powered:
-            nodes = isinstance(cluster, NodeCluster)
+            nodes = cluster.on_nodes
             problem = f"is always 0, because the power of {scenario.name} is not known"
             raise InputError(problem, field=field, fix=FIX if nodes else "use a scenario with a site")
 
@@ -94,7 +93,7 @@ def nothing_to_weigh(made: Preset, scenario: Scenario) -> str:
     """Why features of the power of nodes are all 0, the end of a sentence; empty if they are not, or not observed."""
     cluster = scenario.cluster
     seen = [column.feature for column in made.observation.queue.columns if column.feature in OF_NODES]
-    if not seen or not isinstance(cluster, NodeCluster):
+    if not seen or not cluster.on_nodes:
         return ""
     draws = any(group.static_power_w > 0 or group.power_per_processor_w > 0 for group in cluster.groups)
     if draws or (np.nan_to_num(scenario.workload.power_w) > 0).any():

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, ValidationError, model_validator
 
-from greenbatch.cluster import NodeCluster, PoweredCluster
-from greenbatch.cluster.powered import USE_POWERED
+from greenbatch.cluster.capacity import USE_POWERED
 from greenbatch.engine import settings as engine_settings
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.settings import Parameter, plain
@@ -57,7 +56,7 @@ class Column(Section):
     """A feature and its normalizer: ``min(max(feature / scale, floor), ceiling)``."""
 
     feature: str
-    """Name of a feature, see ``engine.features``."""
+    """Name of a feature, see ``engine.observe.features``."""
     scale: Scale | Normalizer = 1.0
     """Divisor in the feature's unit, > 0, or the name of a scale that depends on the scenario, see `resolve`."""
     floor: Bound = -1e30
@@ -108,7 +107,7 @@ class State(Section):
 
 
 class Image(Section):
-    """The picture of the ticks ahead of a machine whose capacity follows the power, see ``engine.image``."""
+    """The picture of the ticks ahead of a machine whose capacity follows the power, see ``engine.observe.image``."""
 
     ticks: int = Field(default=0, ge=0, le=10_000)
     """Ticks that are seen, the present one included; 0 for no image."""
@@ -154,7 +153,7 @@ class Action(Section):
 
 
 class Reward(Section):
-    """A weighted sum of terms, see `engine.reward_terms`."""
+    """A weighted sum of terms, see `engine.observe.reward_terms`."""
 
     terms: dict[str, Weight]
     """Name of a term -> its weight; negative weights make it a cost."""
@@ -314,8 +313,8 @@ def queue_codes(*, per_node: bool) -> dict[str, int]:
 
     Those of brown energy are not known for pairs: they are of the job's own power, whatever its node draws.
     """
-    from greenbatch.engine.features import QUEUE_FEATURES
-    from greenbatch.engine.pair_features import FIRST_PAIR_FEATURE, PAIR_FEATURES
+    from greenbatch.engine.observe.features import QUEUE_FEATURES
+    from greenbatch.engine.observe.pair_features import FIRST_PAIR_FEATURE, PAIR_FEATURES
 
     unknown = {"is_brown", "brown_ratio"} if per_node else set()
     codes = {name: code for code, name in enumerate(QUEUE_FEATURES) if name not in unknown}
@@ -323,9 +322,9 @@ def queue_codes(*, per_node: bool) -> dict[str, int]:
 
 
 def _check_names(made: Preset, file: str | Path | None) -> None:
-    from greenbatch.engine import features
+    from greenbatch.engine.observe import features
+    from greenbatch.engine.observe.reward_terms import TERMS
     from greenbatch.engine.program import BACKFILLS
-    from greenbatch.engine.reward_terms import TERMS
 
     seen = made.observation
     for field, names, known in (
@@ -411,7 +410,7 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
         for kind, table in (("queue", seen.queue), ("running", seen.running), ("supply", seen.supply),
                             ("state", seen.state))
     }  # fmt: skip
-    if isinstance(scenario.cluster, NodeCluster) and seen.queue.per_node:
+    if scenario.cluster.on_nodes and seen.queue.per_node:
         tables["queue"] = tables["queue"].model_copy(update={"nodes": len(scenario.cluster.node_names)})
     return made.model_copy(update={"observation": seen.model_copy(update=tables)})
 
@@ -424,10 +423,10 @@ def _with_pools(made: Preset, scenario: Scenario) -> Preset:
     Raises:
         InputError: it sees ticks ahead, and the machine has none.
     """
-    from greenbatch.engine.features import OF_TICKS
+    from greenbatch.engine.observe.features import OF_TICKS
 
     cluster, seen = scenario.cluster, made.observation
-    if isinstance(cluster, PoweredCluster):
+    if cluster.powered is not None:
         pools = scenario.rules.pools or Pools()
         settings = {**made.settings, "tick_s": pools.tick_s} if made.action.wait else made.settings
         action = made.action.model_copy(update={"suspend": made.action.suspend and pools.suspends == "swap"})
@@ -449,7 +448,7 @@ def _check_pairs(made: Preset, scenario: Scenario) -> None:
     Raises:
         InputError: the cluster has no nodes, or the preset chooses a delay, backfills or commits to a job.
     """
-    if not isinstance(scenario.cluster, NodeCluster):
+    if not scenario.cluster.on_nodes:
         problem = f"{made.name} chooses nodes, and {scenario.name} has a pool of processors"
         raise InputError(
             problem, field="cluster", fix="use a cluster with [[cluster.groups]], such as ineps/convergence"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
+from greenbatch.cluster import Cluster
 
 if TYPE_CHECKING:
     from greenbatch.energy import Site
@@ -60,7 +60,7 @@ def scales_of(scenario: Scenario) -> dict[str, float]:
         "site_scale": scenario.cluster.processors / 256.0,
     }
     scales |= _of_slots(scenario.site)
-    return scales | (_of_nodes(scenario.cluster, jobs) if isinstance(scenario.cluster, NodeCluster) else {})
+    return scales | (_of_nodes(scenario.cluster, jobs) if scenario.cluster.on_nodes else {})
 
 
 def _of_slots(site: Site | None) -> dict[str, float]:
@@ -73,7 +73,7 @@ def _of_slots(site: Site | None) -> dict[str, float]:
     return {name: float(value) or 1.0 for name, value in zip(names, np.abs(columns).max(axis=1), strict=True)}
 
 
-def _of_nodes(cluster: NodeCluster, jobs: Workload) -> dict[str, float]:
+def _of_nodes(cluster: Cluster, jobs: Workload) -> dict[str, float]:
     groups = cluster.groups
     estimates_j = [
         jobs.requested_time_s / g.speed

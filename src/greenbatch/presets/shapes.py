@@ -90,7 +90,7 @@ def seen_by(shapes: Shapes, sees: str) -> Seen:
     Raises:
         InputError: there is no such option, or nothing to see.
     """
-    from greenbatch.engine.image import CHANNELS
+    from greenbatch.engine.observe.image import CHANNELS
 
     if sees not in get_args(Sees):
         raise InputError(f"is {sees!r}", field="network.sees", fix="one of " + ", ".join(get_args(Sees)))

@@ -1,6 +1,6 @@
 """Former names of reward terms, which presets, records and checkpoints written earlier still contain.
 
-Reward terms have the names of their metrics, see `engine.reward_terms`. `current` replaces former names in a table of
+Reward terms have the names of their metrics, see `observe.reward_terms`. `current` replaces former names in a table of
 terms, `in_preset` in a preset; both keep the order and the values.
 """
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError
@@ -29,7 +29,7 @@ def build_workload(
     *,
     processors: int | None,
     strict: bool,
-    nodes: NodeCluster | None = None,
+    nodes: Cluster | None = None,
 ) -> Workload:
     """Read or generate the jobs, put them on the scenario's clock and assign their power.
 
@@ -89,7 +89,7 @@ def build_pool(
         )
         if not section.powered:
             return pool
-        return PoweredCluster.of_units(size, gpus or 0, idle_power_w=pool.idle_power_w)
+        return Cluster.of_units(size, gpus or 0, idle_power_w=pool.idle_power_w)
 
 
 def build_rules(section: Section, origin: Origin) -> Rules:
@@ -137,7 +137,7 @@ def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, ori
 
 
 def _trace(
-    section: WorkloadSection, origin: Origin, processors: int | None, strict: bool, nodes: NodeCluster | None
+    section: WorkloadSection, origin: Origin, processors: int | None, strict: bool, nodes: Cluster | None
 ) -> Workload:
     from greenbatch.cluster.groups import reference_of
     from greenbatch.workload import SWF_RULES, read_workload
@@ -165,7 +165,7 @@ def _trace(
     )
 
 
-def _limits_s(nodes: NodeCluster) -> dict[str, float]:
+def _limits_s(nodes: Cluster) -> dict[str, float]:
     """Partition -> longest time that its jobs may request, of a machine whose partitions state it. [s]"""
     return {} if nodes.priority is None else {each.name: each.max_time_s for each in nodes.priority.partitions}
 
@@ -322,7 +322,7 @@ def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, cluster: Clu
     with origin.blame("site", "forecast"):
         model = ForecastModel(**section.forecast.model_dump())
         told = replace(site, forecast_model=model)
-        if model.kind != "perfect" and isinstance(cluster, PoweredCluster):
+        if model.kind != "perfect" and cluster.powered is not None:
             problem = f"is {model.kind}, and where capacity follows the power it is known as it comes"
             raise InputError(problem, fix="leave site.forecast out, or cluster.gpus and cluster.capacity")
     note = f"schedulers are told a forecast, energies are those of what comes: {model.text}"

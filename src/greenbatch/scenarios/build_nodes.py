@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from greenbatch.cluster import DvfsLevel, NodeCluster
+from greenbatch.cluster import Cluster, DvfsLevel
 from greenbatch.cluster.groups import changed_cluster, described_cluster, node_group
 from greenbatch.errors import InputError
 from greenbatch.scenarios.origin import Origin
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from greenbatch.workload import Workload
 
 
-def build_nodes(section: ClusterSection, origin: Origin) -> NodeCluster:
+def build_nodes(section: ClusterSection, origin: Origin) -> Cluster:
     """A cluster of nodes from a ``[cluster]`` that is no pool.
 
     Raises:
@@ -36,7 +36,7 @@ def build_nodes(section: ClusterSection, origin: Origin) -> NodeCluster:
         return replace(changed, power_on=section.power_on or changed.power_on, dvfs=_levels(section) or changed.dvfs)
 
 
-def jobs_on_nodes(workload: Workload, cluster: NodeCluster, *, strict: bool) -> Workload:
+def jobs_on_nodes(workload: Workload, cluster: Cluster, *, strict: bool) -> Workload:
     """The jobs without those that fit on no nodes even of the idle cluster, which are counted in a note.
 
     Args:
@@ -73,7 +73,7 @@ def jobs_on_nodes(workload: Workload, cluster: NodeCluster, *, strict: bool) -> 
     return replace(kept, notes=(*kept.notes, note))
 
 
-def read_nodes(path: Path) -> NodeCluster:
+def read_nodes(path: Path) -> Cluster:
     """A cluster from a file: node groups in TOML, or what `cluster.readers` reads.
 
     Raises:
@@ -84,7 +84,7 @@ def read_nodes(path: Path) -> NodeCluster:
     return _from_toml(path) if path.suffix == ".toml" else read_cluster(path)
 
 
-def _from_toml(path: Path) -> NodeCluster:
+def _from_toml(path: Path) -> Cluster:
     from greenbatch.files import read_bytes
     from greenbatch.scenarios.check import check
     from greenbatch.scenarios.cluster_schema import ClusterFile
@@ -99,7 +99,7 @@ def _from_toml(path: Path) -> NodeCluster:
     return replace(cluster, sources={path.name: read_bytes(path)[1]})
 
 
-def _described(section: ClusterSection | ClusterFile, origin: Origin, *place: str) -> NodeCluster:
+def _described(section: ClusterSection | ClusterFile, origin: Origin, *place: str) -> Cluster:
     tables = _tables(section)
     for index, table in enumerate(tables):
         with origin.blame(*place, "groups", index):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greenbatch.cluster import Capacity, PoweredCluster
+from greenbatch.cluster import Capacity, Cluster
 from greenbatch.errors import InputError
 from greenbatch.scenarios.origin import Origin
 
@@ -37,9 +37,9 @@ def capacity_table(section: ClusterSection, pools: Pools | None, origin: Origin)
 
 
 def with_capacity(
-    machine: PoweredCluster, section: ClusterSection, table: CapacityTable | None, pools: Pools | None,
+    machine: Cluster, section: ClusterSection, table: CapacityTable | None, pools: Pools | None,
     workload: Workload, site: Site | None, origin: Origin,
-) -> PoweredCluster:  # fmt: skip
+) -> Cluster:  # fmt: skip
     """The machine with its capacity over time.
 
     Raises:
@@ -74,9 +74,7 @@ def _levels(capacity: IntermittentCapacity, pools: Pools | None) -> np.ndarray:
     return np.where(falls, capacity.level, 1.0)
 
 
-def _of_power(
-    machine: PoweredCluster, unit_w: float, pools: Pools | None, workload: Workload, site: Site | None
-) -> PoweredCluster:
+def _of_power(machine: Cluster, unit_w: float, pools: Pools | None, workload: Workload, site: Site | None) -> Cluster:
     """As many processors, with their part of the GPUs, as the site can supply at full load (Eq. 4.1-4.2)."""
     from greenbatch.energy.powered import powered_levels
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster.powered import Capacity
+from greenbatch.cluster.capacity import Capacity
 from greenbatch.errors import InputError
 
 Floats = NDArray[np.float64]

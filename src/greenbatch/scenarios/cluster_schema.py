@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from pydantic import Field, SerializerFunctionWrapHandler, create_model, model_serializer, model_validator
 
-from greenbatch.cluster.machines import ContentionModel, MemoryContention, NodeGroup, PowerOn
+from greenbatch.cluster.cluster import ContentionModel, PowerOn
+from greenbatch.cluster.node_group import MemoryContention, NodeGroup
 from greenbatch.node_lists import MOST_NODES
 from greenbatch.scenarios.section import Count, NotNegative, Positive, Section, Seed, Text, Texts, need_one_of
 
@@ -132,9 +133,9 @@ class LevelSection(Section):
 
 class _Nodes(Section):
     contention: ContentionModel | None = None
-    """How jobs on one node slow each other down: see ``cluster.NodeCluster``. By default as in the file, else not."""
+    """How jobs on one node slow each other down: see ``cluster.Cluster``. By default as in the file, else not."""
     power_on: PowerOn | None = None
-    """When nodes are switched on: see ``cluster.NodeCluster``. By default they always are."""
+    """When nodes are switched on: see ``cluster.Cluster``. By default they always are."""
     dvfs: Annotated[tuple[LevelSection, ...], Field(strict=False, min_length=1, max_length=15)] | None = None
     """DVFS levels below the highest, ``[[cluster.dvfs]]``: level 1, 2, … of ``rules.dvfs_level``."""
     reference_gflops: Positive | None = None

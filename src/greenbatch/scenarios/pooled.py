@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
+from greenbatch.cluster import Cluster
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,7 +28,7 @@ def request_notes(workload: Workload, cluster: Cluster, rules: Rules) -> tuple[N
 
     work = workload.processors * workload.run_time_s
     touched = _followers(workload, rules) | _unknown(workload)
-    touched |= {} if isinstance(cluster, NodeCluster) else _of_pool(workload, cluster)
+    touched |= {} if cluster.on_nodes else _of_pool(workload, cluster)
     return tuple(
         Note(what, int(np.count_nonzero(which)), level=level, shares=shares_of(which, work))
         for what, (which, level) in touched.items()
@@ -68,8 +68,8 @@ def _of_pool(workload: Workload, cluster: Cluster) -> dict[str, tuple[NDArray[np
     """What a pool ignores -> which jobs, and how much that matters."""
     import numpy as np
 
-    has_gpus = isinstance(cluster, PoweredCluster)
-    may_take = isinstance(cluster, PoweredCluster) and cluster.gpus > 0
+    has_gpus = cluster.powered is not None
+    may_take = cluster.powered is not None and cluster.gpus > 0
     partitions = np.unique(workload.partition[workload.partition > 0])
     return {
         f"jobs of {len(partitions)} partitions run on one pool of processors": (

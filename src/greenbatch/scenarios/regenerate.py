@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
+from greenbatch.cluster import Cluster
 from greenbatch.errors import InputError
 from greenbatch.scenarios.scenario import Scenario
 from greenbatch.workload import Workload
@@ -65,9 +65,9 @@ def regenerated(scenario: Scenario, shift: int, gap_factor: float = 1.0) -> Scen
     workload = build_workload(
         section.workload, Origin(Path(scenario.name), {}), processors=cluster.processors, strict=False
     )
-    if isinstance(cluster, NodeCluster):
+    if cluster.on_nodes:
         workload = jobs_on_nodes(workload, cluster, strict=False)
-    if isinstance(cluster, PoweredCluster) and "seed" in capacity:
+    if cluster.powered is not None and "seed" in capacity:
         pools = scenario.rules.pools
         cluster = with_capacity(
             cluster, section.cluster, None, pools, workload, scenario.site, Origin(Path(scenario.name), {})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.arguments import file_path, whole_number
-from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
+from greenbatch.cluster import Cluster
 from greenbatch.display import Shown, span_text, windows_fact
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError, did_you_mean
@@ -86,7 +86,7 @@ class Scenario(Shown):
             "scenario": self.name, "jobs": f"{len(jobs):,}", "processors": f"{self.cluster.processors:,}",
             "span": span_text(span_s),
         }  # fmt: skip
-        if isinstance(self.cluster, NodeCluster):
+        if self.cluster.on_nodes:
             groups = self.cluster.groups
             shown = ", ".join(f"{g.count:,} x {g.name}" for g in groups[:4])
             facts["nodes"] = shown if len(groups) <= 4 else f"{shown}, … ({len(groups)} groups)"
@@ -102,15 +102,15 @@ class Scenario(Shown):
     @property
     def inputs(self) -> dict[str, str]:
         """File name -> SHA-256 of every input file."""
-        nodes = self.cluster.sources if isinstance(self.cluster, NodeCluster | PoweredCluster) else {}
-        return {**self.workload.sources, **nodes, **(self.site.inputs if self.site is not None else {})}
+        return {**self.workload.sources, **self.cluster.sources, **(self.site.inputs if self.site is not None else {})}
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """What was repaired, dropped, filled in or assumed while reading the inputs, by consequence."""
         of_jobs = (*self.workload.notes, *request_notes(self.workload, self.cluster, self.rules))
-        nodes = self.cluster.notes if isinstance(self.cluster, NodeCluster) else ()
-        return ordered((*self.remarks, *of_jobs, *nodes, *(self.site.notes if self.site is not None else ())))
+        return ordered(
+            (*self.remarks, *of_jobs, *self.cluster.notes, *(self.site.notes if self.site is not None else ()))
+        )
 
     @property
     def has_episodes(self) -> bool:
@@ -320,7 +320,7 @@ def load_scenario(
         workload = workload if nodes is None else jobs_on_nodes(workload, nodes, strict=strict)
     machine: Cluster = build_pool(section.cluster, workload, origin, table) if nodes is None else nodes
     site = build_site(section, workload, machine, origin)
-    if isinstance(machine, PoweredCluster):
+    if machine.powered is not None:
         machine = with_capacity(machine, section.cluster, table, rules.pools, workload, site, origin)
     evaluation = section.evaluation
     borrowed = trace is not None and cluster is None and name_or_path == "default"
@@ -363,7 +363,7 @@ def _idle_twice(workload: Workload, cluster: Cluster) -> list[Note]:
     measured = sum(note.count for note in workload.notes if WITH_IDLE in note.what)
     if not measured or cluster.idle_power_w == 0.0:
         return []
-    pool = not isinstance(cluster, NodeCluster)
+    pool = not cluster.on_nodes
     key = "cluster.idle_power_per_machine_w" if pool else "static_power_w in [[cluster.groups]]"
     what = (
         f"idle power of busy nodes counts twice: measured power includes it, and {cluster.idle_power_w:,.0f} W of the "

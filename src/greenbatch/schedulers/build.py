@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 from greenbatch import data_catalog, provenance
 from greenbatch.arguments import some_text
-from greenbatch.engine.interface import Policy
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.program import Program
 from greenbatch.engine.program import Scheduler as Simulated
 from greenbatch.engine.settings import SEED, SETTINGS, WEIGHTS, Parameter
+from greenbatch.engine.views.interface import Policy
 from greenbatch.errors import InputError
 from greenbatch.policies import registry
 from greenbatch.policies.backfillings import BACKFILLINGS

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from greenbatch.engine.interface import Policy
 from greenbatch.engine.program import Program
 from greenbatch.engine.program import Scheduler as Simulated
+from greenbatch.engine.views.interface import Policy
 from greenbatch.errors import InputError
 from greenbatch.policies.compiled.as_recorded import AS_RECORDED
 from greenbatch.workload import Outage, Workload

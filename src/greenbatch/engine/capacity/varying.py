@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greenbatch.cluster import PoweredCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.records import Int32, Int32s, MachineTotals, Table, per_job, record_of, shared, table_of
 from greenbatch.workload import Workload
 
@@ -157,20 +157,18 @@ def fixed() -> Fixed:
 
 
 @singledispatch
-def capacity_of(cluster: object, workload: Workload, totals: MachineTotals) -> CapacityPart:
-    """The capacity of a cluster; register a function for a new class of clusters.
+def capacity_of(cluster: Cluster, workload: Workload, totals: MachineTotals) -> CapacityPart:
+    """The capacity of a cluster: varying, without limits to the pools of jobs, if it states what is powered.
+
+    Register a function for a new class of clusters.
 
     Args:
         cluster: the cluster.
         workload: the jobs that it will run; row k is job k of the state.
         totals: of the idle machine; what is not powered at first is taken from them.
     """
-    return fixed()
-
-
-@capacity_of.register
-def varying_of(cluster: PoweredCluster, workload: Workload, totals: MachineTotals) -> Varying:
-    """Levels of processors and GPUs, without limits to the pools of jobs."""
+    if cluster.powered is None:
+        return fixed()
     known, n = cluster.capacity_levels, len(workload)
     levels: Any = table_of(Level, len(known.time_s))
     levels["time_s"], levels["processors"], levels["gpus"] = known.time_s, known.processors, known.gpus

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.machine.node_tables import KB_PER_MB, MEMORY_STEP_MB, Demand
 from greenbatch.engine.records import ALL_PARTITIONS, Floats, Ints, Table, table_of
@@ -85,7 +85,7 @@ def fill_demands(asked: Asked, most_gpus: int, demands: Table[Demand]) -> None:
         demand.first, demand.pace, demand.draw = -1, 1.0, 1.0
 
 
-def demand_table(cluster: NodeCluster, workload: Workload) -> Any:
+def demand_table(cluster: Cluster, workload: Workload) -> Any:
     """What each job asks of nodes, shape (n,), whether or not they fit.
 
     Raises:
@@ -100,13 +100,13 @@ def demand_table(cluster: NodeCluster, workload: Workload) -> Any:
     return demands
 
 
-def most_gpus(cluster: NodeCluster) -> int:
+def most_gpus(cluster: Cluster) -> int:
     """GPUs of the node that has most."""
     return max(group.gpus for group in cluster.groups)
 
 
 def partitions_of(
-    cluster: NodeCluster, partition: Ints, known: Mapping[int, str], file: str | None = None
+    cluster: Cluster, partition: Ints, known: Mapping[int, str], file: str | None = None
 ) -> tuple[Ints, Ints]:
     """Bit mask of the partitions of each job, and its component of partitions that share no node with others.
 

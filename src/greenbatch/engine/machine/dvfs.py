@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, DvfsLevel, NodeCluster
+from greenbatch.cluster import Cluster, DvfsLevel
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.state import State
 from greenbatch.errors import InputError
@@ -18,7 +18,7 @@ from greenbatch.errors import InputError
 
 def levels_of(cluster: Cluster) -> tuple[DvfsLevel, ...]:
     """All levels of a cluster, the highest first; a pool has no other."""
-    lower = cluster.dvfs if isinstance(cluster, NodeCluster) else ()
+    lower = cluster.dvfs if cluster.on_nodes else ()
     return (DvfsLevel(speed=1.0, power=1.0), *lower)
 
 

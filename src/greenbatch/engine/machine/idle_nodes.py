@@ -7,7 +7,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.machine.demands import demand_table, in_steps
 from greenbatch.engine.machine.node_tables import (
     CONTENTIONS,
@@ -22,7 +22,7 @@ from greenbatch.engine.machine.node_tables import (
     Placement,
     Share,
 )
-from greenbatch.engine.pair_features import PAIR_ROWS
+from greenbatch.engine.observe.pair_features import PAIR_ROWS
 from greenbatch.engine.records import (
     ALL_PARTITIONS,
     MachineTotals,
@@ -34,7 +34,7 @@ from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
 
-def jobs_that_fit(cluster: NodeCluster, workload: Workload) -> tuple[NDArray[np.bool_], str]:
+def jobs_that_fit(cluster: Cluster, workload: Workload) -> tuple[NDArray[np.bool_], str]:
     """Which jobs fit on the idle cluster, shape (n,), and in words what the first one asks for that does not, if any.
 
     Raises:
@@ -46,7 +46,7 @@ def jobs_that_fit(cluster: NodeCluster, workload: Workload) -> tuple[NDArray[np.
     return fits, "" if fits.all() else _asked(workload, demands, int(np.argmin(fits)))
 
 
-def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
+def nodes_of(cluster: Cluster, workload: Workload) -> Nodes:
     """The idle nodes of a cluster, and what the jobs ask of them.
 
     Raises:
@@ -88,7 +88,7 @@ def nodes_of(cluster: NodeCluster, workload: Workload) -> Nodes:
     )  # fmt: skip
 
 
-def _node_table(cluster: NodeCluster) -> tuple[Any, float]:
+def _node_table(cluster: Cluster) -> tuple[Any, float]:
     """The nodes of a cluster, shape (nodes,), without what is free on them, and the peak of speed 1 [Gflop/s]."""
     groups = [g for g in cluster.groups for _ in range(g.count)]
     nodes: Any = table_of(Node, len(groups))
@@ -129,7 +129,7 @@ def compete_for_power(machine: Nodes) -> None:
     demands["component"], counts.components = 0, 1
 
 
-def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
+def demands_of(cluster: Cluster, workload: Workload, nodes: Any) -> Any:
     """What each job asks of nodes, shape (n,).
 
     Raises:
@@ -147,7 +147,7 @@ def demands_of(cluster: NodeCluster, workload: Workload, nodes: Any) -> Any:
     return demands
 
 
-def fit(cluster: NodeCluster, nodes: Any, demands: Any) -> NDArray[np.bool_]:
+def fit(cluster: Cluster, nodes: Any, demands: Any) -> NDArray[np.bool_]:
     """Which jobs fit on the idle cluster, shape (n,)."""
     room, first = np.zeros(len(demands), np.int64), 0
     for group in cluster.groups:

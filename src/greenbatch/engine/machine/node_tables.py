@@ -251,6 +251,6 @@ class Nodes(NamedTuple):
     ranked: Table[Ranked]
     """Candidates of a placement, shape (2 x nodes,)."""
     pairs: Floats
-    """Raw features of a job and each node, see `engine.pair_features`, shape (PAIR_ROWS, nodes)."""
+    """Raw features of a job and each node, see `engine.observe.pair_features`, shape (PAIR_ROWS, nodes)."""
     cores: Int32s
     """Share that runs on each processor of the cluster, -1 for none; empty unless contention is that of IRMaSim."""

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.competition import all_compete, all_partitions_in, block, competes, is_held_back
 from greenbatch.engine.machine.idle_nodes import nodes_of
 from greenbatch.engine.machine.node_choice import want, want_none
 from greenbatch.engine.machine.node_tables import ANY, V1, Demand, Node, Nodes
 from greenbatch.engine.machine.placement import RANDOM, key
+from greenbatch.engine.machine.pool import Pool, pool_of
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
 from greenbatch.engine.machine.resources import fits, fits_beside, give, is_recorded, machine_of, next_change_s, take
 from greenbatch.engine.machine.work import run_times_vary
@@ -23,9 +24,9 @@ from greenbatch.workload import Workload
 
 
 @machine_of.register
-def idle_nodes(cluster: NodeCluster, workload: Workload) -> Nodes:
-    """The idle nodes of a cluster."""
-    return nodes_of(cluster, workload)
+def idle_machine(cluster: Cluster, workload: Workload) -> Nodes | Pool:
+    """The idle nodes of a cluster, or the pool of their processors."""
+    return nodes_of(cluster, workload) if cluster.on_nodes else pool_of(cluster, workload)
 
 
 @compiled_small

@@ -11,7 +11,7 @@ from greenbatch.engine.machine.node_tables import ON, Demand, Nodes
 from greenbatch.engine.machine.nodes import hosts
 from greenbatch.engine.machine.placement import estimated_power_w, estimated_run_s
 from greenbatch.engine.machine.rates import slowdown
-from greenbatch.engine.pair_features import (
+from greenbatch.engine.observe.pair_features import (
     ADDED_ENERGY,
     ASKED_BANDWIDTH,
     AVAILABILITY,

@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, PoweredCluster
-from greenbatch.engine.machine.resources import fits, fits_beside, give, machine_of, next_change_s, take
+from greenbatch.cluster import Cluster
+from greenbatch.engine.machine.resources import fits, fits_beside, give, next_change_s, take
 from greenbatch.engine.records import Int32s, MachineTotals, per_job, record_of
 from greenbatch.workload import Workload
 
@@ -21,22 +21,16 @@ class Pool(NamedTuple):
     """GPUs that each job takes, shape (n,), or (0,) for a machine without."""
 
 
-@machine_of.register
 def pool_of(cluster: Cluster, workload: Workload) -> Pool:
-    """The idle pool of a cluster."""
+    """The idle pool of a cluster; where it has GPUs, a job of which they are not known takes none."""
     processors, idle_w = cluster.processors, cluster.idle_power_w
     totals = record_of(
         MachineTotals, processors=processors, free=processors, load_w=idle_w, base_power_w=idle_w
     )  # fmt: skip
-    return Pool(totals, np.zeros(0, np.int32))
-
-
-@machine_of.register
-def pool_with_gpus(cluster: PoweredCluster, workload: Workload) -> Pool:
-    """The idle pool of a cluster with GPUs; a job of which they are not known takes none."""
-    made = pool_of(cluster, workload)
-    made.totals.gpus = made.totals.free_gpus = cluster.gpus
-    return made._replace(gpus=np.maximum(workload.gpus, 0).astype(np.int32))
+    if cluster.powered is None:
+        return Pool(totals, np.zeros(0, np.int32))
+    totals.gpus = totals.free_gpus = cluster.gpus
+    return Pool(totals, np.maximum(workload.gpus, 0).astype(np.int32))
 
 
 @fits.register(Pool)

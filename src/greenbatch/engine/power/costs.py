@@ -6,8 +6,8 @@ import numpy as np
 
 from greenbatch.energy import Site
 from greenbatch.energy.units import JOULES_PER_KWH
-from greenbatch.engine.interface import Costs
 from greenbatch.engine.records import Floats
+from greenbatch.engine.views.interface import Costs
 
 
 def no_costs(slots: int) -> Costs:

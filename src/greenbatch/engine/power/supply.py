@@ -22,8 +22,6 @@ from greenbatch.energy import Site
 from greenbatch.energy.storage import DAY_S, Storage
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.compile import compiled_small
-from greenbatch.engine.interface import Costs
-from greenbatch.engine.interface import Storage as SeenStorage
 from greenbatch.engine.power.ahead import PERFECT, TRUTH, Ahead, ahead_of, expected_w, shown_w
 from greenbatch.engine.power.arbitrage import Here, Prices, arbitrage, plan_ahead
 from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, Rates, Stored, enter
@@ -49,6 +47,8 @@ from greenbatch.engine.power.series import SeriesSupply
 from greenbatch.engine.power.slots import covering, slots_ahead
 from greenbatch.engine.power.storage import Battery, Charge, use
 from greenbatch.engine.records import Clock, Floats, Ledger, Slots, record_of, shared
+from greenbatch.engine.views.interface import Costs
+from greenbatch.engine.views.interface import Storage as SeenStorage
 
 NEVER = -(2**62)
 """No slot."""

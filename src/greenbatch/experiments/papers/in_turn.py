@@ -23,7 +23,7 @@ from greenbatch.workload import Workload
 if TYPE_CHECKING:
     import polars
 
-    from greenbatch.engine.interface import Policy
+    from greenbatch.engine.views.interface import Policy
     from greenbatch.scenarios import Scenario
 
 WINDOW_S = 0.5

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import PoweredCluster
 from greenbatch.engine.outcome import STATES, Outcome
 from greenbatch.experiments.reports.drawing import (
     COLORS,
@@ -31,7 +30,7 @@ from greenbatch.experiments.reports.spans import seconds_since
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from greenbatch.cluster.powered import Capacity
+    from greenbatch.cluster.capacity import Capacity
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -54,12 +53,12 @@ def with_capacity(outcomes: Mapping[str, Outcome]) -> dict[str, Outcome]:
     """The outcomes on machines whose capacity changes."""
     return {
         name: o for name, o in outcomes.items()
-        if isinstance(o.cluster, PoweredCluster) and o.cluster.powered is not None
+        if o.cluster.follows_power
     }  # fmt: skip
 
 
 def _levels(outcome: Outcome) -> Capacity:
-    assert isinstance(outcome.cluster, PoweredCluster)  # noqa: S101 - see with_capacity
+    assert outcome.cluster.powered is not None  # noqa: S101 - see with_capacity
     return outcome.cluster.capacity_levels
 
 
@@ -234,7 +233,7 @@ def image_span(outcomes: Mapping[str, Outcome], ticks: int = TICKS) -> tuple[flo
 
 def _image(name: str, scheduler: str, outcome: Outcome, begin_s: float, end_s: float, *, panels: bool) -> Picture:
     cluster, levels, jobs = outcome.cluster, _levels(outcome), outcome.workload
-    gpus = cluster.gpus if isinstance(cluster, PoweredCluster) else 0
+    gpus = cluster.gpus
     kinds = [("processor", cluster.processors, jobs.processors, levels.processors)]
     kinds += [("GPU", gpus, np.maximum(jobs.gpus, 0), levels.gpus)] if gpus else []
     scale_s, unit = _unit(end_s - begin_s)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import Cluster, NodeCluster, NodeGroup
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.experiments.reports.findings import BROWN, COLUMNS, NOTABLE, listed, poor_bargains
 from greenbatch.experiments.reports.rivals import means_of, rivals
 from greenbatch.experiments.reports.tables import STRETCH_LIMIT, is_record
@@ -126,7 +126,7 @@ def killed_notes(shares: Mapping[str, float], cluster: Cluster | None = None) ->
 
 def slow_groups(cluster: Cluster) -> list[NodeGroup]:
     """The node groups on which a job may exceed the time that it needs at speed 1; none on a pool."""
-    return [group for group in cluster.groups if group.speed < 1] if isinstance(cluster, NodeCluster) else []
+    return [group for group in cluster.groups if group.speed < 1] if cluster.on_nodes else []
 
 
 def _slow_nodes(groups: Sequence[NodeGroup]) -> str:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from greenbatch.engine.interface import View
     from greenbatch.engine.outcome import Outcome
     from greenbatch.engine.program import Program
+    from greenbatch.engine.views.interface import View
     from greenbatch.models.network import Answer, NetworkPolicy, NetworkScheduler
     from greenbatch.workload import Workload
 

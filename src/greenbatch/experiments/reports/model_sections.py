@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
 from greenbatch.experiments.reports.choices import choices_of
 from greenbatch.experiments.reports.curves import curve_plots, delay_plot, log_of
 from greenbatch.experiments.reports.decisions import choice_plots, choice_tables
@@ -146,7 +145,7 @@ def decision_section(
     choices = choices_of(scheduler, outcome)
     delays = [delay.model_dump(mode="json") for delay in scheduler.model.preset.action.delays]
     first_s = float(outcome.workload.submit_s.min())
-    nodes = outcome.cluster.node_names if isinstance(outcome.cluster, NodeCluster) else ()
+    nodes = outcome.cluster.node_names if outcome.cluster.on_nodes else ()
     nodes = nodes if scheduler.model.preset.observation.queue.per_node else ()
     tables: list[Table] = choice_tables(choices, delays, first_s=first_s, nodes=nodes)
     ranked = scheduler.model.preset.is_ranking

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.errors import InputError, visible
 from greenbatch.experiments.reports.columns import (
     CLASS_COLUMNS,
@@ -167,7 +167,7 @@ def idle_words(cluster: Cluster) -> str:
     """Whether energies include the idle power of a machine: it may be unknown, and then counts as 0 W."""
     if not cluster.idle_power_w > 0:
         return "without idle power, of which none is stated"
-    dark = isinstance(cluster, NodeCluster) and not all(group.static_power_w > 0 for group in cluster.groups)
+    dark = cluster.on_nodes and not all(group.static_power_w > 0 for group in cluster.groups)
     return "idle power included where it is stated" if dark else "idle power included"
 
 

@@ -77,13 +77,12 @@ class Question:
     """Text of each value -> partitions, accounts and users whose figures are counted."""
 
     def __post_init__(self) -> None:
-        from greenbatch.cluster import NodeCluster
         from greenbatch.metrics import parts_of
 
         known: dict[tuple[int, int], Parts] = {}
         found = {}
         for text, each in self.scenarios.items():
-            same = id(each.workload), id(each.cluster) if isinstance(each.cluster, NodeCluster) else 0
+            same = id(each.workload), id(each.cluster) if each.cluster.on_nodes else 0
             if same not in known:
                 known[same] = parts_of(each.workload, each.cluster, by_month=self.jobs == len(each.workload))
             found[text] = known[same]

@@ -82,7 +82,7 @@ class Batch:
     delays: Tensor
     """bool (A, D)."""
     image: Tensor = field(default_factory=no_image)
-    """uint8 (A, channels, ticks, bytes): packed resource images, see `engine.image`; no channels without."""
+    """uint8 (A, channels, ticks, bytes): packed resource images, see `engine.observe.image`; no channels without."""
     sequences: Tensor | None = None
     """int64 (S + 1,): where each run of consecutive decisions of one simulation begins, and A; none of them is empty.
     Without it, every decision is a run of its own. Only networks with a memory read it."""

@@ -46,6 +46,6 @@ class Slots(nn.Module):
 
 
 def unpacked(image: Tensor, units: int) -> Tensor:
-    """Packed images, uint8 (..., bytes), as numbers 0 and 1, float32 (..., units); see `engine.image`."""
+    """Packed images, uint8 (..., bytes), as numbers 0 and 1, float32 (..., units); see `engine.observe.image`."""
     bits = torch.arange(7, -1, -1, dtype=torch.uint8, device=image.device)
     return (image.unsqueeze(-1) >> bits).bitwise_and_(1).flatten(-2)[..., :units].float()

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.codes import BY_RULE
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import Rule, decide, fill_scores
@@ -207,7 +207,7 @@ def _begin(workload: Workload, cluster: Cluster, _: Rules) -> Conservative | Con
     from greenbatch.engine.entry_points import no_rule
 
     rule = no_rule()  # the program's rule takes its place
-    return node_plan(rule, workload, cluster) if isinstance(cluster, NodeCluster) else Conservative(rule)
+    return node_plan(rule, workload, cluster) if cluster.on_nodes else Conservative(rule)
 
 
 CONSERVATIVE = Pass(name="conservative", begin=_begin)

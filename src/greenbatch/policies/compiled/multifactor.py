@@ -183,7 +183,7 @@ def start_highest_priority(decider: Multifactor, s: State) -> None:
 
 
 def multifactor_pass(weights: PriorityWeights | None) -> Pass:
-    """Slurm's multifactor priority with some weights; None: those of the cluster, see `NodeCluster.priority`."""
+    """Slurm's multifactor priority with some weights; None: those of the cluster, see `Cluster.priority`."""
 
     def begin(workload: Workload, cluster: Cluster, _: Rules) -> Multifactor:
         priority: Priority = getattr(cluster, "priority", None) or Priority()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import Rule
 from greenbatch.engine.machine.node_tables import Demand, Nodes
@@ -68,7 +68,7 @@ class ConservativeOnNodes(NamedTuple):
     """Rows that are valid: nodes in its reservation, shape (n,)."""
 
 
-def node_plan(rule: Rule, workload: Workload, cluster: NodeCluster) -> ConservativeOnNodes:
+def node_plan(rule: Rule, workload: Workload, cluster: Cluster) -> ConservativeOnNodes:
     """A plan without reservations; tables are as large as can be needed, but pages that are not used cost nothing."""
     nodes = sum(group.count for group in cluster.groups)
     most: Any = np.minimum(workload.processors, nodes)

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, PoweredCluster
-from greenbatch.cluster.powered import USE_POWERED
+from greenbatch.cluster import Cluster
+from greenbatch.cluster.capacity import USE_POWERED
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.limits import can_start
@@ -197,7 +197,7 @@ def packer_pass(size: float, bias: float, age: float, length: float, balance: fl
     """The policy with its parameters."""
 
     def begin(_: Workload, cluster: Cluster, __: Rules) -> Packer:
-        if not isinstance(cluster, PoweredCluster):
+        if cluster.powered is None:
             problem = "packs ready jobs, which this machine does not have"
             raise InputError(problem, field="packer", fix=USE_POWERED)
         jobs = (np.zeros(MOST, np.int32), np.zeros(MOST), np.zeros(MOST + 1), np.zeros(MOST, np.int32))

@@ -11,17 +11,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, PoweredCluster
-from greenbatch.cluster.powered import USE_POWERED
+from greenbatch.cluster import Cluster
+from greenbatch.cluster.capacity import USE_POWERED
 from greenbatch.engine.capacity.admission import choosable_jobs, choosable_position
 from greenbatch.engine.capacity.levels import look_ahead_s
 from greenbatch.engine.capacity.suspension import may_suspend
 from greenbatch.engine.codes import NO_DELAY, SUSPEND_JOB
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
-from greenbatch.engine.features import job_in
 from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.machine.placement import drawn
+from greenbatch.engine.observe.features import job_in
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.program import Pass
 from greenbatch.engine.records import Ints
@@ -95,7 +95,7 @@ def random_pass(of: int, seed: int) -> Pass:
     """The policy with its parameters."""
 
     def begin(_: Workload, cluster: Cluster, rules: Rules) -> RandomAction:
-        if not isinstance(cluster, PoweredCluster):
+        if cluster.powered is None:
             problem = "draws from ready jobs, which this machine does not have"
             raise InputError(problem, field="random-action", fix=USE_POWERED)
         return RandomAction(of, seed, 0 if rules.pools is None else rules.pools.ready, np.zeros(1, np.int64))

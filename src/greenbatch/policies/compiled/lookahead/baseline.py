@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats
@@ -44,7 +44,7 @@ def baseline_progress(workload: Workload, cluster: Cluster, rules: Rules, progra
     Raises:
         InputError: the parts do not fit together.
     """
-    on_nodes = isinstance(cluster, NodeCluster)
+    on_nodes = cluster.on_nodes
     speed = 1.0 if on_nodes else cluster.speed  # requests do not shrink
     planned = workload.with_columns(run_time_s=workload.requested_time_s * speed)
     outcome = run_program(planned, cluster, None, rules, program)

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled
-from greenbatch.engine.features import DAY_S, queued_work_s, running_work_s
+from greenbatch.engine.observe.features import DAY_S, queued_work_s, running_work_s
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.policies.compiled.lookahead.arrivals import FIRST_S, LATEST, RATE, ROW, WORK
@@ -116,7 +116,7 @@ def unit_of_power(workload: Workload, cluster: Cluster) -> float:
     A processor of the machine, with its part of the node that wakes for it, then draws `USUAL_W` on average. 1 if any
     job states its power: prices are in W.
     """
-    if not isinstance(cluster, NodeCluster) or not cluster.knows_power or not np.isnan(workload.power_w).all():
+    if not cluster.knows_power or not np.isnan(workload.power_w).all():
         return 1.0
     nodes_w = sum(g.count * (g.static_power_w - g.idle_power_w) for g in cluster.groups)
     processors_w = sum(g.count * g.processors * g.power_per_processor_w for g in cluster.groups)

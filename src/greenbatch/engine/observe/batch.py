@@ -19,7 +19,10 @@ from greenbatch.engine.capacity.suspension import may_suspend
 from greenbatch.engine.capacity.value import count_to_the_end, remembers_starts
 from greenbatch.engine.codes import DELAY_RELEASES, LOG_FULL, NO_DELAY, OK, START_JOB, SUSPEND_JOB
 from greenbatch.engine.compile import compiled_small, entry, whole
-from greenbatch.engine.features import (
+from greenbatch.engine.limits import can_be_chosen
+from greenbatch.engine.machine.node_choice import node_count, want
+from greenbatch.engine.machine.node_tables import ANY
+from greenbatch.engine.observe.features import (
     FREE_PROCESSORS,
     IS_SUSPEND,
     IS_WAIT,
@@ -31,15 +34,12 @@ from greenbatch.engine.features import (
     fill_ticks,
     job_in,
 )
-from greenbatch.engine.image import draw
-from greenbatch.engine.limits import can_be_chosen
-from greenbatch.engine.machine.node_choice import node_count, want
-from greenbatch.engine.machine.node_tables import ANY
-from greenbatch.engine.pair_rows import fill_pair_choices, fill_pair_rows
+from greenbatch.engine.observe.image import draw
+from greenbatch.engine.observe.pair_rows import fill_pair_choices, fill_pair_rows
+from greenbatch.engine.observe.reward_totals import update_totals
+from greenbatch.engine.observe.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
 from greenbatch.engine.references import by_reference
-from greenbatch.engine.reward_totals import update_totals
-from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, advance, apply, start_now, wait_until
 
@@ -98,7 +98,7 @@ class Seen(NamedTuple):
     state: Singles
     delays: Bools
     image: Any
-    """uint8, see `engine.image`."""
+    """uint8, see `engine.observe.image`."""
 
 
 def kind_of(dtype: Any, dimensions: int) -> Any:

@@ -264,7 +264,7 @@ class View:
     storage: Storage | None = None
     """Storage that the scheduler commands, None if there is none."""
     capacity: Capacity | None = None
-    """Pools and capacity of a `PoweredCluster`, None on other machines."""
+    """Pools and capacity of a `Cluster`, None on other machines."""
 
     @property
     def attributes(self) -> Attributes:
@@ -292,7 +292,7 @@ class Start:
     delay: int = NO_DELAY
     amount: float = 0.0
     dvfs_level: int | None = None
-    """DVFS level of `NodeCluster.dvfs` from now on, 0 for the highest; None leaves it as it is."""
+    """DVFS level of `Cluster.dvfs` from now on, 0 for the highest; None leaves it as it is."""
     nodes: tuple[int, ...] = ()
     """Rows of `View.nodes` that the job takes first, in this order, if it starts now; the placement gives it the rest.
 
@@ -347,7 +347,7 @@ class Policy(Protocol):
     """A policy as a Python object.
 
     If it remembers anything from one view to the next, two more methods let a restarted process resume with it, see
-    `engine.driver`: ``memory()`` returns what it remembers as JSON data, and ``recall(memory)`` takes it back.
+    `engine.views.driver`: ``memory()`` returns what it remembers as JSON data, and ``recall(memory)`` takes it back.
 
     If it has an attribute ``charges`` that is true, and the site has storage that the scheduler commands, it is also
     asked while no job waits and at every change of supply, see `Charge`.

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.from_view import state_of
-from greenbatch.engine.interface import NOT_PREDICTED, View
 from greenbatch.engine.power.protocol import Power
 from greenbatch.engine.prepare import rule_settings
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Ints
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State, set_rules
+from greenbatch.engine.views.decode import state_of
+from greenbatch.engine.views.interface import NOT_PREDICTED, View
 
 
 class Arrivals(NamedTuple):

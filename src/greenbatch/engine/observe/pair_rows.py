@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from greenbatch.engine.compile import compiled, whole
-from greenbatch.engine.features import encode, queued_work_s, raw_of_queue
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.machine.node_choice import can_take_on, fill_nodes, fill_pairs, node_count, pair_feature
-from greenbatch.engine.pair_features import FIRST_PAIR_FEATURE
+from greenbatch.engine.observe.features import encode, queued_work_s, raw_of_queue
+from greenbatch.engine.observe.pair_features import FIRST_PAIR_FEATURE
 from greenbatch.engine.records import Bools, Column, Singles, Table
 from greenbatch.engine.state import State
 

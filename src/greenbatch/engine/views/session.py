@@ -3,34 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster, PoweredCluster
+from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.answers import action_of
 from greenbatch.engine.codes import BY_SCORE, LOG_FULL, NO_DELAY
 from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.failures import check, patience, refuse_command, waits_forever
-from greenbatch.engine.interface import CAUSES, Charge, Decision, Policy, Running, Start, Supply, View, Wait
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.machine.dvfs import set_level
 from greenbatch.engine.machine.node_tables import ANY
-from greenbatch.engine.machine.seen import seen_capacity, seen_nodes
+from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.power.costs import costs_of
 from greenbatch.engine.power.protocol import is_commanded
-from greenbatch.engine.power.supply import seen_storage
-from greenbatch.engine.prediction.protocol import predicts
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program, with_scores_of_now
 from greenbatch.engine.result import outcome_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.scores import queue_now, scores_of
 from greenbatch.engine.settings import A_YEAR_S
-from greenbatch.engine.stacked import fork
 from greenbatch.engine.state import State
+from greenbatch.engine.views.answers import action_of
+from greenbatch.engine.views.encode import view_of
+from greenbatch.engine.views.interface import Charge, Decision, Policy, Start, Supply, View, Wait
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -143,42 +141,6 @@ class Session:
         return made
 
 
-def view_of(state: State, job_id: Any, supply: Supply) -> View:
-    """What a policy sees of a state.
-
-    Args:
-        state: the state.
-        job_id: number of each job, shape (n,).
-        supply: the forecast.
-    """
-    c, totals = state.clock, state.machine.totals
-    running = state.expected[c.expected_first : c.expected_first + c.running]
-    waiting = state.queue.job[c.first : c.last]
-    queue = queue_now(state)
-    if not predicts(state.predictor):
-        queue = queue._replace(predicted=queue.predicted._replace(expected_time_s=queue.requested_time_s))
-    return View(
-        now_s=float(c.now_s), job_id=job_id[waiting],
-        queue=queue,
-        running=Running(
-            job_id[running["job"]], running["start_s"].copy(), running["end_s"].copy(),
-            running["processors"].astype(np.int64), running["power_w"].copy(),
-            state.jobs["user"][running["job"]].astype(np.int64), _expected_s(state, running["job"]),
-        ),
-        **seen_nodes(state.machine, running["job"]),
-        supply=supply, load_w=float(totals.load_w), last_submission_s=float(c.arrived_s), submitted=int(c.arrived),
-        cause=CAUSES.get(int(c.event), "decision"), storage=seen_storage(state.power),
-        capacity=seen_capacity(state.capacity, totals, c, waiting, job_id),
-    )  # fmt: skip
-
-
-def _expected_s(state: State, jobs: Any) -> Any:
-    """What was predicted of running jobs, requested times without a predictor. [s]"""
-    if not predicts(state.predictor):
-        return state.jobs["requested_s"][jobs]
-    return np.array(cast(Any, state.predictor.jobs)["expected_time_s"][jobs])
-
-
 def want_nodes(
     state: State, cluster: Cluster, decision: Start, position: int, job_id: Any, *, field: str
 ) -> None:  # fmt: skip
@@ -197,7 +159,7 @@ def want_nodes(
             not one number of processors, at least 1, for each node.
     """
     most = decision.processors or (ANY,) * len(decision.nodes)
-    count = len(cluster.node_names) if isinstance(cluster, NodeCluster) else 0
+    count = len(cluster.node_names) if cluster.on_nodes else 0
     if decision.delay != NO_DELAY:
         raise InputError("chooses nodes for a delayed start", field=field, fix="choose them when the job starts")
     if len(most) != len(decision.nodes) or not all(1 <= each <= ANY for each in most):
@@ -222,7 +184,7 @@ def run_policy(session: Session, policy: Policy) -> Outcome:
     Where capacity follows the power, a learned policy acts on the state itself: one made from a view has no pools.
     """
     act = getattr(policy, "act", None)
-    if act is not None and isinstance(session.cluster, PoweredCluster):
+    if act is not None and session.cluster.powered is not None:
         while session.advance():
             act(session.state)
         return session.outcome()

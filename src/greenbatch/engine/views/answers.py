@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from greenbatch.engine.codes import COMMAND, DELAY_FOR, DELAY_RELEASES, NO_DELAY, START_JOB, SUSPEND_JOB, WAIT
-from greenbatch.engine.interface import Charge, Start, Suspend, Wait
 from greenbatch.engine.records import Clock
 from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.step import Action
+from greenbatch.engine.views.interface import Charge, Start, Suspend, Wait
 from greenbatch.errors import InputError
 
 

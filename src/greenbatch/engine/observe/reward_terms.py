@@ -6,7 +6,7 @@ without a power supply.
 Jobs count when they start: the simulator knows their run time then, although the policy does not. On nodes, where it
 depends on what else runs there, they count when they end, and start when their nodes have booted.
 Terms of value and lateness are those of machines whose capacity follows the power, and 0 on others.
-`engine.reward_totals` computes the values.
+`engine.observe.reward_totals` computes the values.
 """
 
 from __future__ import annotations

@@ -14,29 +14,30 @@ from typing import Any, cast
 
 import numpy as np
 
-from greenbatch.cluster import Cluster, NodeCluster
-from greenbatch.engine.answers import action_of
+from greenbatch.cluster import Cluster
 from greenbatch.engine.capabilities import features_of, refuse
-from greenbatch.engine.checked_view import checked_view
 from greenbatch.engine.codes import BACKFILL, BAD_SCORE, BY_POLICY, BY_SCORE, CHARGES_FOREVER, NOBODY, SLOT, WAKE_UP
 from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.failures import check, refuse_command, refuse_scores, rule_may_fail
-from greenbatch.engine.from_view import state_of
 from greenbatch.engine.import_limit import is_limited
-from greenbatch.engine.interface import CAUSES, Charge, Decision, Policy, Start, View, Wait
-from greenbatch.engine.machine.from_seen import MachineOfViews
 from greenbatch.engine.machine.idle_nodes import alike, compete_for_power, fit
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.resources import machine_of
-from greenbatch.engine.memory import Memory, Ran, Waited, known_jobs, read_memory, workload_of, write_memory
 from greenbatch.engine.power.protocol import commanded_w, is_commanded
 from greenbatch.engine.prepare import arrange_nodes, rule_settings
 from greenbatch.engine.program import Program, charges_by_rank, decider_of
 from greenbatch.engine.records import table_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.scores import queue_now, scores_of
-from greenbatch.engine.session import view_of, want_nodes
 from greenbatch.engine.state import State, set_rules
+from greenbatch.engine.views.answers import action_of
+from greenbatch.engine.views.check import checked_view
+from greenbatch.engine.views.decode import state_of
+from greenbatch.engine.views.decode_nodes import MachineOfViews
+from greenbatch.engine.views.encode import view_of
+from greenbatch.engine.views.interface import CAUSES, Charge, Decision, Policy, Start, View, Wait
+from greenbatch.engine.views.memory import Memory, Ran, Waited, known_jobs, read_memory, workload_of, write_memory
+from greenbatch.engine.views.session import want_nodes
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -71,7 +72,7 @@ class ViewDriver:
         self.memory, self._steer = Memory(), steer
         self._decider: Any = None
         self._machines: MachineOfViews | None = None
-        if isinstance(cluster, NodeCluster):
+        if cluster.on_nodes:
             self._machines = MachineOfViews(cluster)
         if policy is None and program.policy is not None:
             self.policy = program.policy(program, workload_of(self.memory), cluster, None, rules)
@@ -205,7 +206,7 @@ class ViewDriver:
         machine, memory = cast(Any, state.machine), self.memory
         waiting = machine.demands[: state.clock.last]
         new = np.flatnonzero(~np.isin(ids[: len(waiting)], memory.waited["job_id"]))
-        if new.size and not (fits := fit(cast(NodeCluster, self.cluster), machine.nodes, waiting[new])).all():
+        if new.size and not (fits := fit(self.cluster, machine.nodes, waiting[new])).all():
             problem = f"job {ids[new[np.argmin(fits)]]} asks for more than idle nodes of the cluster have"
             raise InputError(problem, field="view.queue", fix="leave the job out")
         plain, uniform = alike(machine.nodes, waiting)

@@ -16,7 +16,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numba import types as _types
 
-from greenbatch.engine.batch import (
+from greenbatch.engine.compile import compiled, compiled_small, entry, whole
+from greenbatch.engine.limits import can_start
+from greenbatch.engine.observe.batch import (
     LAYOUT_TYPE,
     SEEN_TYPE,
     Layout,
@@ -28,12 +30,10 @@ from greenbatch.engine.batch import (
     rows_of,
     visible_jobs,
 )
-from greenbatch.engine.compile import compiled, compiled_small, entry, whole
-from greenbatch.engine.features import job_in
-from greenbatch.engine.limits import can_start
+from greenbatch.engine.observe.features import job_in
+from greenbatch.engine.observe.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.records import Bools, Floats, Ints
 from greenbatch.engine.references import by_reference
-from greenbatch.engine.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, wait_until
 

@@ -1,4 +1,4 @@
-"""A machine made from the nodes and placements of a view; `seen` does the reverse.
+"""A machine made from the nodes and placements of a view; `encode` does the reverse.
 
 One compiled pass writes all records: with a NumPy call for each field, it took most of the time of a decision.
 """
@@ -12,15 +12,15 @@ from typing import Any, cast, get_type_hints
 import numba as _numba
 import numpy as np
 
-from greenbatch.cluster import NodeCluster
+from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled_small, entry
-from greenbatch.engine.interface import Nodes as SeenNodes
-from greenbatch.engine.interface import Placements, Running, View
 from greenbatch.engine.machine.demands import Asked, fill_demands, memory_mb, most_gpus, partitions_of
 from greenbatch.engine.machine.idle_nodes import nodes_of
 from greenbatch.engine.machine.node_tables import OFF, ON, Demand, Listed, Node, Nodes, Share
+from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.records import Bools, Floats, Ints, MachineTotals, Table, record_of, table_of
-from greenbatch.engine.stacked import fork
+from greenbatch.engine.views.interface import Nodes as SeenNodes
+from greenbatch.engine.views.interface import Placements, Running, View
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -41,7 +41,7 @@ _TYPES_OF = {
 class MachineOfViews:
     """Makes machines from views of one cluster; what does not change is made once."""
 
-    def __init__(self, cluster: NodeCluster) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._idle: Any = nodes_of(cluster, _NO_JOBS)
         self._idle.counts.is_uniform = self._idle.counts.is_plain = 0  # which only saves time
@@ -50,7 +50,7 @@ class MachineOfViews:
     def __call__(self, view: View) -> Nodes:
         """The machine of a view: demands of the waiting jobs, then of the running ones, and where they run.
 
-        Its totals are zero until `from_view.state_of` sets those of every machine.
+        Its totals are zero until `decode.state_of` sets those of every machine.
 
         Raises:
             InputError: the columns of a part differ in length, a placement is of no running job or node, nodes are not

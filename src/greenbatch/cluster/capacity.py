@@ -1,19 +1,17 @@
-"""Machines whose capacity follows the power: processors and GPUs that are switched off and on in the course of a run.
+"""What of a machine is powered when: processors and GPUs that are switched off and on in the course of a run.
 
 Source: RARE (dissertation, chapters 3 to 5), §3.2 and Eq. 4.1-4.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.arguments import read_only, whole_number
-from greenbatch.cluster.machines import Cluster, NodeGroup
+from greenbatch.arguments import read_only
 from greenbatch.errors import InputError
 
 Floats = NDArray[np.float64]
@@ -91,73 +89,3 @@ class Capacity:
         of: Any = fraction[changed]
         units = [np.floor(of * total + _ROUNDING).astype(np.int64) for total in (processors, gpus)]
         return cls(time_s=np.asarray(changed * tick_s, np.float64), processors=units[0], gpus=units[1])
-
-
-@dataclass(frozen=True, slots=True)
-class PoweredCluster(Cluster):
-    """Pooled processors and GPUs, of which only some are powered at a time.
-
-    A job takes `Workload.processors` processors and `Workload.gpus` GPUs (0 if unknown). Idle power is that of the
-    powered part: what is switched off draws nothing.
-
-    Raises:
-        InputError: the capacity is larger than the machine.
-    """
-
-    gpus: int = 0
-    """All GPUs."""
-    powered: Capacity | None = None
-    """What is powered when; None: always everything."""
-    sources: Mapping[str, str] = field(default_factory=dict)
-    """File name -> SHA-256 of every file that describes the capacity."""
-
-    def __post_init__(self) -> None:
-        Cluster.__post_init__(self)
-        if self.powered is None:
-            return
-        for name, most in (("processors", self.processors), ("gpus", self.gpus)):
-            given = getattr(self.powered, name)
-            if (above := np.flatnonzero(given > most)).size:
-                problem = f"row {above[0] + 1} has {given[above[0]]}, the machine has {most}"
-                raise InputError(problem, field=f"capacity.{name}", fix="give at most what the machine has")
-
-    @property
-    def first_power_w(self) -> float:
-        """Power of what is powered at first, when nothing runs. [W]"""
-        return float(self.idle_levels_w[0])
-
-    def idle_energy_j(self, start_s: float, end_s: float) -> float:
-        """Energy over an interval of what is powered, when nothing runs. [J]"""
-        units_s = sum(self.capacity_levels.available_s(start_s, end_s))
-        return self.idle_power_w * units_s / (self.processors + self.gpus)
-
-    @property
-    def idle_levels_w(self) -> Floats:
-        """Power of the idle machine at each of `capacity_levels`, shape (k,). [W]"""
-        levels = self.capacity_levels
-        return np.asarray(self.idle_power_w * (levels.processors + levels.gpus) / (self.processors + self.gpus))
-
-    @property
-    def capacity_levels(self) -> Capacity:
-        """What is powered when."""
-        return self.powered or Capacity.constant(self.processors, self.gpus)
-
-    @classmethod
-    def of_units(
-        cls, processors: int, gpus: int = 0, *, powered: Capacity | None = None, idle_power_w: float = 0.0
-    ) -> Self:  # fmt: skip
-        """A machine of some processors and GPUs.
-
-        Args:
-            processors: all processors, >= 1.
-            gpus: all GPUs, >= 0.
-            powered: what is powered when; by default everything.
-            idle_power_w: power of the idle machine if everything is powered, >= 0. [W]
-
-        Raises:
-            InputError: a value is out of range.
-        """
-        processors = whole_number(processors, "cluster.processors", lowest=1)
-        gpus = whole_number(gpus, "cluster.gpus", lowest=0)
-        group = NodeGroup(name="pool", count=1, processors=processors, static_power_w=idle_power_w, gpus=gpus)
-        return cls((group,), gpus, powered)

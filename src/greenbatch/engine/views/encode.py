@@ -1,4 +1,4 @@
-"""The nodes and placements of a view, made from a machine; `from_seen` does the reverse."""
+"""A state as a view: what a policy sees of it; `decode` does the reverse."""
 
 from __future__ import annotations
 
@@ -7,14 +7,54 @@ from typing import Any, cast
 import numpy as np
 
 from greenbatch.engine.capacity.varying import CapacityPart, Varying
-from greenbatch.engine.interface import NOWHERE, Capacity, Placements
-from greenbatch.engine.interface import Nodes as SeenNodes
 from greenbatch.engine.machine.node_tables import ON, Nodes
 from greenbatch.engine.machine.resources import Machine
+from greenbatch.engine.power.supply import seen_storage
+from greenbatch.engine.prediction.protocol import predicts
 from greenbatch.engine.records import Clock, Int32s, Ints, MachineTotals
+from greenbatch.engine.scores import queue_now
+from greenbatch.engine.state import State
+from greenbatch.engine.views.interface import CAUSES, NOWHERE, Capacity, Placements, Running, Supply, View
+from greenbatch.engine.views.interface import Nodes as SeenNodes
 
 
-def seen_nodes(machine: Machine, running: Ints) -> dict[str, Any]:
+def view_of(state: State, job_id: Any, supply: Supply) -> View:
+    """What a policy sees of a state.
+
+    Args:
+        state: the state.
+        job_id: number of each job, shape (n,).
+        supply: the forecast.
+    """
+    c, totals = state.clock, state.machine.totals
+    running = state.expected[c.expected_first : c.expected_first + c.running]
+    waiting = state.queue.job[c.first : c.last]
+    queue = queue_now(state)
+    if not predicts(state.predictor):
+        queue = queue._replace(predicted=queue.predicted._replace(expected_time_s=queue.requested_time_s))
+    return View(
+        now_s=float(c.now_s), job_id=job_id[waiting],
+        queue=queue,
+        running=Running(
+            job_id[running["job"]], running["start_s"].copy(), running["end_s"].copy(),
+            running["processors"].astype(np.int64), running["power_w"].copy(),
+            state.jobs["user"][running["job"]].astype(np.int64), _expected_s(state, running["job"]),
+        ),
+        **_nodes(state.machine, running["job"]),
+        supply=supply, load_w=float(totals.load_w), last_submission_s=float(c.arrived_s), submitted=int(c.arrived),
+        cause=CAUSES.get(int(c.event), "decision"), storage=seen_storage(state.power),
+        capacity=_capacity(state.capacity, totals, c, waiting, job_id),
+    )  # fmt: skip
+
+
+def _expected_s(state: State, jobs: Any) -> Any:
+    """What was predicted of running jobs, requested times without a predictor. [s]"""
+    if not predicts(state.predictor):
+        return state.jobs["requested_s"][jobs]
+    return np.array(cast(Any, state.predictor.jobs)["expected_time_s"][jobs])
+
+
+def _nodes(machine: Machine, running: Ints) -> dict[str, Any]:
     """The fields ``nodes`` and ``placements`` of a view.
 
     Args:
@@ -34,7 +74,7 @@ def seen_nodes(machine: Machine, running: Ints) -> dict[str, Any]:
     return {"nodes": seen, "placements": _placements(machine, running)}
 
 
-def seen_capacity(
+def _capacity(
     capacity: CapacityPart, totals: MachineTotals, clock: Clock, waiting: Int32s, job_id: Ints
 ) -> Capacity | None:
     """The field ``capacity`` of a view.

@@ -1,6 +1,6 @@
 """Running totals of one simulation, from which rewards are computed during the simulation.
 
-`engine.reward_terms` names the terms that they give.
+`engine.observe.reward_terms` names the terms that they give.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from greenbatch.engine.codes import END
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
 from greenbatch.engine.machine.work import begins_s, run_times_vary
-from greenbatch.engine.records import Floats, Ints, Job, RewardTotals, Table, UserTotals
-from greenbatch.engine.reward_terms import (
+from greenbatch.engine.observe.reward_terms import (
     ACCRUED_BOUNDED_SLOWDOWN,
     ACCRUED_COST,
     ACCRUED_WAIT,
@@ -47,6 +46,7 @@ from greenbatch.engine.reward_terms import (
     UTILIZATION,
     WAITING_OR_LATE_TICKS,
 )
+from greenbatch.engine.records import Floats, Ints, Job, RewardTotals, Table, UserTotals
 from greenbatch.engine.state import State
 
 SHORTEST_RUN_S = 10.0

@@ -1,7 +1,7 @@
-"""The observation of a learned policy for a `View`, computed by the same functions as in batches of simulations.
+"""A view as a state, in which compiled policies decide: `encode` does the reverse.
 
-A view is converted to the `State` of a simulation, as far as it contains one: waiting jobs, running jobs by expected
-end, the forecast and the clock. Nothing else is required, so a view of a live queue is sufficient.
+The state is that of a simulation, as far as the view contains one: waiting jobs, running jobs by expected end, the
+forecast and the clock. Nothing else is required, so a view of a live queue is sufficient.
 """
 
 from __future__ import annotations
@@ -11,17 +11,15 @@ from typing import Any, cast
 import numpy as np
 
 from greenbatch.energy.slots import interval_at
-from greenbatch.engine.batch import Layout, Seen
-from greenbatch.engine.interface import View
 from greenbatch.engine.machine.pool import Pool
 from greenbatch.engine.machine.resources import Machine
-from greenbatch.engine.observed import observe_rows
 from greenbatch.engine.power.costs import no_costs
 from greenbatch.engine.power.protocol import Power, power_of
 from greenbatch.engine.power.supply import supply_of_series
 from greenbatch.engine.prediction.protocol import Predictor, Shown, no_predictor
 from greenbatch.engine.records import MachineTotals, Prediction, Slots, record_of, table_of
 from greenbatch.engine.state import State, allocate, log_rows
+from greenbatch.engine.views.interface import View
 
 
 def state_of(
@@ -114,18 +112,3 @@ def power_of_view(view: View, *, stored: bool = False) -> Power:
         slots, np.asarray(supply.renewable_w, dtype=np.float64)[rows], costs, seen,
         limit_w[rows] if limit_w.shape[0] else None,
     )  # fmt: skip
-
-
-def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> Seen:
-    """The observation of a learned policy for a view: tables as for a batch of one simulation.
-
-    Args:
-        view: the view, with at least one waiting job.
-        layout: layout of observations and actions.
-        machine: the machine of the view, see `machine.from_seen.MachineOfViews`; by default a pool.
-    """
-    each = view.nodes.processors.shape[0] if layout.per_node else 1
-    layout = layout._replace(image_ticks=0)  # only a `PoweredCluster` has one, which is not driven from views
-    rows = min(view.job_id.shape[0], layout.queue_rows) * each + layout.suspend + layout.wait
-    state = state_of(view, machine=machine, attributes=bool(layout.attributes))
-    return observe_rows(state, layout, rows, min(view.running.job_id.shape[0], layout.running_rows))

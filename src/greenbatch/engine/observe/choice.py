@@ -1,6 +1,6 @@
 """The observation of a learned policy in the state of one simulation, and its choice carried out there.
 
-The functions are those of a batch of simulations, see `engine.batch`.
+The functions are those of a batch of simulations, see `engine.observe.batch`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numba import types as _types
 
-from greenbatch.engine.batch import (
+from greenbatch.engine.compile import entry
+from greenbatch.engine.machine.resources import Machine
+from greenbatch.engine.observe.batch import (
     LAYOUT_TYPE,
     SEEN_TYPE,
     Layout,
@@ -21,12 +23,13 @@ from greenbatch.engine.batch import (
     observe_one,
     rows_of,
 )
-from greenbatch.engine.compile import entry
-from greenbatch.engine.image import CHANNELS, bytes_of
+from greenbatch.engine.observe.image import CHANNELS, bytes_of
+from greenbatch.engine.observe.stacked import StateType, type_of
 from greenbatch.engine.references import by_reference
-from greenbatch.engine.stacked import StateType, type_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply
+from greenbatch.engine.views.decode import state_of
+from greenbatch.engine.views.interface import View
 
 types: Any = _types
 
@@ -84,3 +87,18 @@ def _compiled(name: str, states: StateType) -> Any:
     if name == "observe":
         return entry(name, _observe, types.void(states.numba, LAYOUT_TYPE, SEEN_TYPE))
     return entry(name, _act, types.void(states.numba, LAYOUT_TYPE, types.int64, types.int64))
+
+
+def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> Seen:
+    """The observation of a learned policy for a view: tables as for a batch of one simulation.
+
+    Args:
+        view: the view, with at least one waiting job.
+        layout: layout of observations and actions.
+        machine: the machine of the view, see `engine.views.decode_nodes.MachineOfViews`; by default a pool.
+    """
+    each = view.nodes.processors.shape[0] if layout.per_node else 1
+    layout = layout._replace(image_ticks=0)  # only a `Cluster` has one, which is not driven from views
+    rows = min(view.job_id.shape[0], layout.queue_rows) * each + layout.suspend + layout.wait
+    state = state_of(view, machine=machine, attributes=bool(layout.attributes))
+    return observe_rows(state, layout, rows, min(view.running.job_id.shape[0], layout.running_rows))

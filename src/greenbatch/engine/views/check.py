@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from greenbatch.cluster.machines import MOST_PROCESSORS
-from greenbatch.engine.interface import CAUSES, NOWHERE, Running, View
+from greenbatch.cluster.cluster import MOST_PROCESSORS
 from greenbatch.engine.prepare import check_slots
 from greenbatch.engine.program import Program
+from greenbatch.engine.views.interface import CAUSES, NOWHERE, Running, View
 from greenbatch.errors import InputError
 
 _CAUSES = (*CAUSES.values(), "decision")

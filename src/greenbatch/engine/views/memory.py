@@ -5,19 +5,19 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast, get_type_hints
 
 import numpy as np
 from pydantic import TypeAdapter
 
-from greenbatch.cluster import Cluster, NodeCluster
-from greenbatch.engine.interface import Attributes, Policy, View
+from greenbatch.cluster import Cluster
+from greenbatch.engine.observe.stacked import leaves
 from greenbatch.engine.program import Program, decider_of
 from greenbatch.engine.records import Clock, dtype_of, table_of
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.stacked import leaves
+from greenbatch.engine.views.interface import Attributes, Policy, View
 from greenbatch.errors import InputError
 from greenbatch.files import LARGEST_BYTES, check_unpacked, stored_bytes
 from greenbatch.storage import replace_file
@@ -120,8 +120,11 @@ def workload_of(memory: Memory) -> Workload:
 
 
 def _stated(cluster: Cluster) -> str:
-    """A cluster in words, without the files that it was read from."""
-    return repr(replace(cluster, notes=(), sources={}) if isinstance(cluster, NodeCluster) else cluster)
+    """A cluster in words, without the files that it was read from; as in files of memory of version 0.1."""
+    of_nodes = ("contention", "power_on", "dvfs", "priority")
+    kind, names = ("NodeCluster", of_nodes) if cluster.on_nodes else ("Cluster", ())
+    values = ", ".join(f"{name}={getattr(cluster, name)!r}" for name in ("groups", *names))
+    return f"{kind}({values}{', notes=(), sources={}' * cluster.on_nodes})"
 
 
 def write_memory(
