@@ -565,6 +565,23 @@ def test_a_memory_with_values_of_another_type_is_refused(tmp_path: Path, wrong: 
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("unknown", [{}, {"of_tomorrow": 1}])
+def test_the_format_of_a_memory_has_a_number(tmp_path: Path, unknown: dict[str, int]) -> None:
+    """One without a number is of an older version, and is read; a newer one is refused, whatever it holds."""
+    file = tmp_path / "memory.npz"
+    fresh = saved("lptpn-published", file)
+    with np.load(file) as found:
+        parts = dict(found)
+    plain = json.loads(str(parts["plain"]))
+    newer = {**plain, **unknown, "format": plain["format"] + 1}
+    np.savez(file, **{**parts, "plain": np.array(json.dumps(newer))})
+    with pytest.raises(InputError, match=r"memory\.npz: has format 2 of a newer version"):
+        fresh.load(file)
+    del plain["format"]
+    np.savez(file, **{**parts, "plain": np.array(json.dumps(plain))})
+    fresh.load(file)
+
+
 def test_a_memory_saved_before_the_first_decision(tmp_path: Path) -> None:
     for name in ("lptpn-published", "gas-marl-plus@default"):
         how, jobs = scheduler(name), workload(random_jobs(2)[:1])

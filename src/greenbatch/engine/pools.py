@@ -20,7 +20,7 @@ Loses = Literal["nothing", "checkpoint", "all"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pools:
-    """Pools of jobs and suspension, for a `Cluster`.
+    """Pools of jobs and suspension, for a cluster with `Cluster.powered`.
 
     Raises:
         InputError: an option is not one of its choices, or a number is out of range.

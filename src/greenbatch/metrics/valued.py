@@ -2,7 +2,7 @@
 
 Source: RARE (dissertation), chapters 3 to 5, if not stated otherwise. Figures of what happens in each tick use the
 length of a tick of the rules, 1 s without pools. All are NaN where the machine has no capacity to follow
-(`cluster.Cluster`) or, for values, where no job has one.
+(`Cluster.powered`) or, for values, where no job has one.
 """
 
 from __future__ import annotations

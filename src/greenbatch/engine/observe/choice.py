@@ -98,7 +98,7 @@ def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> 
         machine: the machine of the view, see `engine.views.decode_nodes.MachineOfViews`; by default a pool.
     """
     each = view.nodes.processors.shape[0] if layout.per_node else 1
-    layout = layout._replace(image_ticks=0)  # only a `Cluster` has one, which is not driven from views
+    layout = layout._replace(image_ticks=0)  # of a varying capacity, which is not driven from views
     rows = min(view.job_id.shape[0], layout.queue_rows) * each + layout.suspend + layout.wait
     state = state_of(view, machine=machine, attributes=bool(layout.attributes))
     return observe_rows(state, layout, rows, min(view.running.job_id.shape[0], layout.running_rows))

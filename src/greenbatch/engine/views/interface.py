@@ -264,7 +264,7 @@ class View:
     storage: Storage | None = None
     """Storage that the scheduler commands, None if there is none."""
     capacity: Capacity | None = None
-    """Pools and capacity of a `Cluster`, None on other machines."""
+    """Pools of jobs and capacity, None on a machine that is always powered."""
 
     @property
     def attributes(self) -> Attributes:

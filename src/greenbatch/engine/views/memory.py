@@ -95,6 +95,8 @@ class Memory:
     """All jobs so far ask for processors of any nodes only."""
 
 
+FORMAT = 1
+"""Number of the format of saved memories; without a number it is 0, which has the same content."""
 _TABLES = {"clock": Clock, "waited": Waited, "ran": Ran, "known": Known}
 
 
@@ -146,7 +148,7 @@ def write_memory(
         InputError: the file cannot be written, or the policy's ``memory()`` is not JSON.
     """
     plain = {name: value for name, value in vars(memory).items() if name not in _TABLES}
-    plain |= {"program": program.name, "cluster": _stated(cluster), "rules": asdict(rules)}
+    plain |= {"format": FORMAT, "program": program.name, "cluster": _stated(cluster), "rules": asdict(rules)}
     plain["begun"] = decider is not None
     plain["policy"] = cast(Any, policy).memory() if hasattr(policy, "memory") else None
     arrays = {name: np.asarray(getattr(memory, name)) for name in _TABLES}
@@ -173,6 +175,7 @@ def read_memory(
     Raises:
         InputError: the file does not belong to this scheduler, cluster or rules, or is damaged.
     """
+    number = 0
     try:
         content = stored_bytes(Path(file), largest=LARGEST_BYTES)
         unpacked = sum(each.file_size for each in zipfile.ZipFile(io.BytesIO(content)).infolist())
@@ -180,12 +183,15 @@ def read_memory(
         with np.load(io.BytesIO(content), allow_pickle=False) as found:
             arrays = dict(found)
         plain = json.loads(str(arrays.pop("plain")))
+        number = int(plain.pop("format", 0))
         saved = {name: plain.pop(name) for name in ("program", "policy", "begun", "cluster", "rules")}
         tables = {name: arrays[name].astype(dtype_of(layout)) for name, layout in _TABLES.items()}
         memory = TypeAdapter(Memory).validate_python({**tables, **plain})
     except Exception as error:  # noqa: BLE001  (a damaged archive raises anything)
+        _check_format(number, file)
         problem = f"cannot be read, {type(error).__name__}: {' '.join(str(error).split())}"
         raise InputError(problem, file=str(file), fix="use another copy, or start without a memory") from None
+    _check_format(number, file)
     if saved["program"] != program.name:
         known = saved["program"]
         raise InputError(f"is the memory of {known}", file=str(file), fix=f"load it with {known}")
@@ -205,6 +211,12 @@ def read_memory(
             each[...] = kept
     _recall(policy, saved["policy"], program)
     return memory, decider
+
+
+def _check_format(number: int, file: str | Path) -> None:
+    if number > FORMAT:
+        problem = f"has format {number} of a newer version, this one reads formats up to {FORMAT}"
+        raise InputError(problem, file=str(file), fix="load it with that version, or start without a memory")
 
 
 def _recall(policy: Policy | None, memory: Any, program: Program) -> None:
