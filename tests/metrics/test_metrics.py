@@ -83,6 +83,7 @@ def test_per_run_metrics_by_hand() -> None:
         assert got[name] == pytest.approx(value, rel=1e-14), name
     assert math.isnan(got["avg_bounded_slowdown_1h_to_4h"])
     assert got["utilization_to_last_start"] > 1, "as published it may exceed 1"
+    assert math.isnan(got["utilization_available"]), "no capacity is stated"
 
 
 def test_no_energy_is_wholly_renewable():
