@@ -52,7 +52,10 @@ OF_FILES = {
 """Begin of a file's name -> the paper that it means where it names none; all others mean the dissertation."""
 FILES = sorted([
     *(SOURCE / "presets").rglob("*.toml"), *(SOURCE / "presets").glob("*.py"),
-    *(SOURCE / "engine" / f"{name}.py" for name in ("features", "pair_features", "reward_terms", "reward_totals")),
+    *(
+        SOURCE / "engine" / "observe" / f"{name}.py"
+        for name in ("features", "pair_features", "reward_terms", "reward_totals")
+    ),
 ])  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def current():
 
 hashes = {"as it is": current()}
 package = Path(sys.argv[1])
-compiled = [*package.glob("engine/*.py"), *package.glob("policies/compiled/**/*.py"), package / "energy/slots.py"]
+compiled = [*package.glob("engine/**/*.py"), *package.glob("policies/compiled/**/*.py"), package / "energy/slots.py"]
 for source in sorted(compiled):
     text = source.read_text()
     source.write_text(text + "# edited")
