@@ -97,7 +97,7 @@ def strike(words: list[str], mark: str, chance: random.Random, first: bool) -> t
     told = f"{len(left)} processes are left" if left else ""
     codes = {0, -number, 128 + number} if struck else {0}  # 0: it had done its work; negative: its handlers were gone
     if running.returncode not in codes or "Traceback" in said[0]:
-        told += f" exit code {running.returncode}: {said[0][-400:]}"
+        told += f" exit code {running.returncode}: {said[0][-3000:]}"
     what = f"{number.name} after {delay_s:.2f} s to {'all' if whole else 'the command'}"
     return struck, f"{what}: {told}" if told else ""
 

@@ -54,8 +54,8 @@ class InputError(GreenbatchError):
         super().__init__(_one_line(f"{place}{where}{problem}{remedy}"))
 
 
-CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
-"""Control characters and those that change the direction of text, as the inside of a regular expression's brackets."""
+CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
+"""Control characters, the byte order mark and what changes the direction of text, as the inside of a regex's brackets."""
 _CONTROL = re.compile(f"[{CONTROL}]")
 
 

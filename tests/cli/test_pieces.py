@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -101,6 +102,22 @@ def test_a_killed_comparison_goes_on_in_several_processes_and_can_be_watched(
     assert "of 8 windows are finished already, see out.cells" in again.stderr
     assert main(["compare", *words[:-1], "1", "--out", "whole"]) == 0
     same(small / "out", small / "whole")
+
+
+def test_ctrl_c_in_the_thread_that_writes_keeps_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """polars raises KeyboardInterrupt in every thread that waits for it."""
+    pieces = object.__new__(room.Pieces)
+    vars(pieces).update(
+        folder=tmp_path / "out.cells", _record={}, _lock=threading.Lock(), _waiting={"cell": "figures"}, _timer=None,
+        _error=None, _written=True,
+    )  # fmt: skip
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(room, "_setting", interrupted)
+    pieces._in_time()
+    assert pieces._waiting == {"cell": "figures"}
 
 
 def test_a_comparison_that_fails_at_once_leaves_no_folder_and_one_that_goes_on_loses_nothing(

@@ -127,6 +127,8 @@ class Pieces:
             self._write()
         except InputError as error:
             self._error = error
+        except KeyboardInterrupt:  # polars raises it in every thread; what waits is written after the main one heard it
+            pass
 
     def _write(self) -> None:
         """Write a piece of the cells that wait.
@@ -149,6 +151,9 @@ class Pieces:
                 name = _PIECE.format(last + 1, hashlib.sha256(content).hexdigest()[:16])
                 replace_file(self.folder / name, content)
                 self._written = True
+            except KeyboardInterrupt:
+                self._waiting = {**cells, **self._waiting}
+                raise
             except OSError as error:
                 problem, fix = f"cannot be written: {error.strerror}", "free some space, then repeat the command"
                 raise InputError(problem, file=self.folder, field="--out", fix=fix) from None
