@@ -55,7 +55,7 @@ class InputError(GreenbatchError):
 
 
 CONTROL = r"\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff"
-"""Control characters, the byte order mark and what changes the direction of text, as the inside of a regex's brackets."""
+"""Control characters, the byte order mark and what turns the direction of text, for the brackets of a regex."""
 _CONTROL = re.compile(f"[{CONTROL}]")
 
 
