@@ -1,11 +1,12 @@
 """Sizes of clusters and numbers of jobs that cannot be simulated are refused in one line."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Cluster, DvfsLevel
 from greenbatch.energy import Site
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
@@ -52,3 +53,10 @@ def test_a_job_that_spans_too_many_slots_is_refused() -> None:
 def test_values_of_jobs(column: str, value: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         Workload.from_columns("jobs", {**JOBS, column: [value]})
+
+
+@pytest.mark.parametrize("given", [{"power_on": "on-demand"}, {"dvfs": (DvfsLevel(speed=0.5, power=0.3),)}])
+def test_what_is_for_nodes_is_refused_on_a_pool(given: dict[str, Any]) -> None:
+    """It would have no effect, without a word."""
+    with pytest.raises(InputError, match=r"is for nodes, and the cluster is a pool"):
+        replace(Cluster.pooled(4), **given)

@@ -26,6 +26,8 @@ PowerOn = Literal["always", "first-use", "on-demand"]
 
 MOST_PROCESSORS = 2**31 - 1
 """Largest number of processors of a cluster."""
+_OF_NODES = {"contention": "none", "power_on": "always", "dvfs": ()}
+"""Fields of clusters of nodes -> what a pool has."""
 MOST_PARTITIONS = 62
 """Largest number of partitions of a cluster: the engine keeps them as bits."""
 
@@ -80,6 +82,9 @@ class Cluster:
             raise InputError(problem, field="cluster.processors", fix=f"at most {MOST_PROCESSORS:,}")
         if self.on_nodes:
             self._check_nodes()
+        elif given := [name for name, none in _OF_NODES.items() if getattr(self, name) != none]:
+            problem, fix = "is for nodes, and the cluster is a pool", "leave it out, or use Cluster.of_nodes"
+            raise InputError(problem, field=f"cluster.{given[0]}", fix=fix)
         if self.powered is not None:
             for name in ("processors", "gpus"):
                 given, most = getattr(self.powered, name), getattr(self, name)

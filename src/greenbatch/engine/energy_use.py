@@ -53,7 +53,7 @@ class EnergyUse:
 def energy_use(outcome: Outcome) -> EnergyUse:
     """Energy of all nodes, and what each job caused of it."""
     placed = outcome.placements
-    if placed is None or not outcome.cluster.on_nodes:
+    if placed is None:
         return _of_pool(outcome)
     return _of_nodes(outcome, outcome.cluster, placed)
 
@@ -73,7 +73,7 @@ def job_energy(outcome: Outcome, clock: Clock) -> Floats:
         clock: its reading at times of any shape.
     """
     placed = outcome.placements
-    if placed is not None and outcome.cluster.on_nodes:
+    if placed is not None:
         return _shared(outcome, outcome.cluster, placed, clock).job_j
     job, begin_s, end_s = outcome.spans
     length = np.bincount(job, weights=clock(end_s) - clock(begin_s), minlength=len(outcome.workload))

@@ -180,7 +180,7 @@ def check_slots(longest_s: float, step_s: float, *, field: str) -> None:
 
 def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
     """Set the placement of a program on the nodes of a state, if it has any."""
-    if not cluster.on_nodes or not isinstance(state.machine, Nodes):
+    if not isinstance(state.machine, Nodes):
         return
     keeps_list = program.backfill == "easy-irmasim"
     arrange(state.machine, cluster.node_names, program.placement, program.placement_seed, keeps_list=keeps_list)

@@ -24,7 +24,7 @@ def refuse_shortage(state: State, workload: Workload, cluster: Cluster) -> None:
     Raises:
         InputError: there is such a job.
     """
-    if not isinstance(state.capacity, Varying) or cluster.powered is None:
+    if not isinstance(state.capacity, Varying):
         return
     levels, jobs = cluster.capacity_levels, state.capacity.jobs
     for job in np.flatnonzero(~np.isin(jobs["place"], (FINISHED, REJECTED))):

@@ -201,7 +201,7 @@ def new_state(
         predictor: what predicts run times, see `engine.prediction`.
     """
     n, requested_s = len(workload), workload.requested_time_s
-    slowest = min((each.speed for each in cluster.dvfs), default=1.0) if cluster.on_nodes else 1.0
+    slowest = min((each.speed for each in cluster.dvfs), default=1.0)
     longest_s = float(requested_s.max()) / slowest
     machine = machine_of(cluster, workload)
     breaks = n + (0 if site is None else int((longest_s + ahead_s) / site.step_s)) + 4

@@ -18,8 +18,7 @@ from greenbatch.errors import InputError
 
 def levels_of(cluster: Cluster) -> tuple[DvfsLevel, ...]:
     """All levels of a cluster, the highest first; a pool has no other."""
-    lower = cluster.dvfs if cluster.on_nodes else ()
-    return (DvfsLevel(speed=1.0, power=1.0), *lower)
+    return (DvfsLevel(speed=1.0, power=1.0), *cluster.dvfs)
 
 
 def level_of(cluster: Cluster, level: int, *, field: str) -> DvfsLevel:

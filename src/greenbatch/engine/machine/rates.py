@@ -53,14 +53,14 @@ def slowdown(node: Node, model: int, own: float, total: float, tasks: int) -> fl
 
 
 @expect_ends.register(Nodes)
-def foresee_ends_on_nodes(machine: Nodes, ending: Table[Ending], clock: Clock, arrival_s: float) -> None:
+def expect_ends_on_nodes(machine: Nodes, ending: Table[Ending], clock: Clock, arrival_s: float) -> None:
     """IRMaSim computes ends anew before every event; otherwise they are known."""
     if machine.counts.contention == V1:
         _ends_by_operations(machine, ending, clock, arrival_s)
 
 
 @advance_work.register(Nodes)
-def pass_time_on_nodes(
+def advance_work_on_nodes(
     machine: Nodes, ending: Table[Ending], clock: Clock, from_s: float, is_end: bool
 ) -> None:  # fmt: skip
     """IRMaSim counts whole operations at every event; otherwise work is brought up to date when rates change."""

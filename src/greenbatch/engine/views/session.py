@@ -159,7 +159,7 @@ def want_nodes(
             not one number of processors, at least 1, for each node.
     """
     most = decision.processors or (ANY,) * len(decision.nodes)
-    count = len(cluster.node_names) if cluster.on_nodes else 0
+    count = len(cluster.node_names)
     if decision.delay != NO_DELAY:
         raise InputError("chooses nodes for a delayed start", field=field, fix="choose them when the job starts")
     if len(most) != len(decision.nodes) or not all(1 <= each <= ANY for each in most):

@@ -145,7 +145,7 @@ def decision_section(
     choices = choices_of(scheduler, outcome)
     delays = [delay.model_dump(mode="json") for delay in scheduler.model.preset.action.delays]
     first_s = float(outcome.workload.submit_s.min())
-    nodes = outcome.cluster.node_names if outcome.cluster.on_nodes else ()
+    nodes = outcome.cluster.node_names
     nodes = nodes if scheduler.model.preset.observation.queue.per_node else ()
     tables: list[Table] = choice_tables(choices, delays, first_s=first_s, nodes=nodes)
     ranked = scheduler.model.preset.is_ranking

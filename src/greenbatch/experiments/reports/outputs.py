@@ -108,7 +108,7 @@ def stays_columns(outcome: Outcome) -> dict[str, polars.Series]:
 def nodes_of(outcome: Outcome) -> list[str] | NDArray[np.int64]:
     """The nodes of each job, ``name:processors`` separated by semicolons; 0 on a pool, which is one big node."""
     placed = outcome.placements
-    if placed is None or not outcome.cluster.on_nodes:
+    if placed is None:
         return np.zeros(len(outcome.start_s), dtype=np.int64)
     names, most = outcome.cluster.node_names, int(placed.processors.max(initial=0)) + 1
     parts, texts = placed.node.astype(np.int64) * most + placed.processors, np.empty(len(names) * most, dtype=object)
