@@ -19,6 +19,7 @@ from greenbatch.engine.power import supply  # noqa: F401  (registers the supply 
 from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, command, flow, power_of
 from greenbatch.engine.records import Floats, Ledger, dtype_of, table_of
+from greenbatch.engine.references import by_reference
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def replay_profile(
     Before the first instant of the profile the load is ``first_w`` and storage rests; after the last one both stay as
     they are then. ``command_w`` is empty if nobody commands storage.
     """
-    n = time_s.shape[0]
+    n, power = time_s.shape[0], by_reference(power)
     at_s, k, count = start_s, np.searchsorted(time_s, start_s, side="right"), 0
     while at_s < end_s:
         next_s = min(end_s, time_s[k]) if k < n else end_s

@@ -142,6 +142,7 @@ def machine_code(
     cached: bool = True,
     allocates: bool = False,
     checked: bool = False,
+    apart: bool = False,
 ) -> Any:
     """Compile a function that Python calls.
 
@@ -152,6 +153,7 @@ def machine_code(
         allocates: the function creates arrays. Other functions do without reference counting, which would cost as much
             as their work; the caller keeps the state alive.
         checked: an index out of bounds raises IndexError instead of reading whatever is there.
+        apart: only compiled code calls it, see `engine.apart`.
     """
     cached = cached and function.__module__.partition(".")[0] == _PACKAGE
     before = config.CACHE_DIR
@@ -163,6 +165,7 @@ def machine_code(
         UserProvidedCacheLocator.ensure_cache_path = lambda _: None  # Numba refuses a cache that may only be read
     try:
         options = {**OPTIONS, "_nrt": allocates, **({} if allocates else {"pipeline_class": WholeCompiler})}
+        options |= {"no_cpython_wrapper": True, "no_cfunc_wrapper": True} if apart else {}
         code = numba.njit(cache=cached, boundscheck=checked, **options)(function)
         if cached and not PLAIN:
             _forgive(code._cache)
@@ -202,6 +205,8 @@ def _part(function: Callable[..., Any], *, small: bool) -> Any:
 
 ENTRIES: dict[str, Any] = {}
 """Name -> compiled function, for every entry point used so far."""
+LOADERS: list[Callable[[Any], None]] = []
+"""Given the types of an entry point, each loads what that calls by address, see `engine.apart`."""
 
 
 def entry(
@@ -216,6 +221,8 @@ def entry(
         allocates: see `machine_code`.
         told: tell the user when it is compiled for the first time; False if that takes a second at most.
     """
+    for load in LOADERS if not PLAIN else ():
+        load(signature.args)
     types = hashlib.sha256(str(signature.args).encode()).hexdigest()[:16]
     with announced(name, variant=f"-{types}", kept=is_ours(signature.args)) if told else nullcontext():
         ENTRIES[name] = code = machine_code(function, signature, allocates=allocates)

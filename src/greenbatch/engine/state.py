@@ -29,8 +29,8 @@ from greenbatch.engine.machine.resources import Machine, machine_of
 from greenbatch.engine.power import ranked, supply  # noqa: F401  (registers the supply of a site)
 from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import Power, is_commanded, power_of
-from greenbatch.engine.prediction import mixture, recent  # noqa: F401  (registers the predictors)
-from greenbatch.engine.prediction.protocol import Predictor, no_predictor, predictor_of
+from greenbatch.engine.prediction.known import no_predictor
+from greenbatch.engine.prediction.protocol import Predictor, predictor_of
 from greenbatch.engine.records import (
     Capacity,
     Clock,

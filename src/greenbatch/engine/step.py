@@ -1,7 +1,8 @@
 """The only ways to move the clock: `advance` to the next decision, and `apply` what was decided.
 
-Compiled policies, rules, agents and Python objects use the same two. A job that must start next (``sticky``) is a part
-of the clock, so that the simulation can be left, saved and resumed at any event.
+Compiled policies, rules, agents and Python objects use the same two, which are compiled once for each kind of state
+(`engine.apart`). A job that must start next (``sticky``) is a part of the clock, so that the simulation can be left,
+saved and resumed at any event.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greenbatch.engine.apart import compiled_apart
 from greenbatch.engine.backfill import backfill, backfill_arrival
 from greenbatch.engine.capacity.admission import on_action
 from greenbatch.engine.capacity.levels import is_over, most_moves, next_level_s
@@ -61,6 +63,8 @@ from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.state import State
 from greenbatch.engine.timeline import reserve
 
+ADVANCE, ASK, APPLY = range(3)
+"""What `move` does."""
 PATIENCE = 10_000
 """Largest number of wake-ups in a row that change nothing (or a full period of the power series, if that is more)."""
 LONGEST_RELEASE_DELAY_S = 3600.0
@@ -100,9 +104,44 @@ def charge_at(power_w: float) -> Action:
     return Action(COMMAND, 0, NO_DELAY, power_w)
 
 
+@compiled_apart("events")
+def move(s: State, what: int, kind: int, position: int, delay: int, amount: float) -> bool:
+    """`advance`, `is_due` and `apply` as one function, so that they share what they call.
+
+    Args:
+        s: the state.
+        what: ADVANCE, ASK or APPLY.
+        kind: with the others, the `Action` to apply.
+        position: see `Action`.
+        delay: see `Action`.
+        amount: see `Action`.
+    """
+    if what == APPLY:
+        _apply(s, Action(kind, position, delay, amount))
+        return True
+    return _is_due(s) if what == ASK else _advance(s)
+
+
 @compiled_small
 def advance(s: State) -> bool:
     """Carry out events until a decision is due; False once all jobs have ended, or if the status says why not."""
+    return move(s, ADVANCE, 0, 0, 0, 0.0)
+
+
+@compiled_small
+def is_due(s: State) -> bool:
+    """Whether a decision is due now; first starts the committed job, or what may start ahead of it."""
+    return move(s, ASK, 0, 0, 0, 0.0)
+
+
+@compiled_small
+def apply(s: State, action: Action) -> None:
+    """Carry out a decision at the present time."""
+    move(s, APPLY, whole(action.kind), whole(action.position), whole(action.delay), float(action.amount))
+
+
+@compiled_small
+def _advance(s: State) -> bool:
     c = s.clock
     while c.status == OK:
         if is_full(s.log, c, most_switches(s.machine) + most_moves(s.capacity, s.machine.totals)) or not is_recorded(
@@ -111,7 +150,7 @@ def advance(s: State) -> bool:
             c.status = LOG_FULL
         elif is_over(s.capacity, c.now_s):
             return False
-        elif is_due(s):
+        elif _is_due(s):
             return bool(c.status == OK)
         elif has_finished(s):
             switch_until(s, np.inf)
@@ -130,8 +169,8 @@ def has_finished(s: State) -> bool:
 
 
 @compiled_small
-def is_due(s: State) -> bool:
-    """Whether a decision is due now; first starts the committed job, or what may start ahead of it.
+def _is_due(s: State) -> bool:
+    """Start the committed job, or what may start ahead of it; whether a decision is due.
 
     After every event and every start, a command to storage is due, if the policy gives any. Commands by rank are given
     here. At a new slot of the supply, nothing else is due.
@@ -207,8 +246,7 @@ def _count_idle(s: State) -> None:
 
 
 @compiled_small
-def apply(s: State, action: Action) -> None:
-    """Carry out a decision at the present time."""
+def _apply(s: State, action: Action) -> None:
     c = s.clock
     if action.kind == COMMAND:
         _command(s, action.amount)

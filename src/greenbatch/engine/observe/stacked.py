@@ -9,9 +9,11 @@ from typing import Any, NamedTuple, cast
 
 import numba as _numba
 import numpy as np
+from numba.core.registry import cpu_target as _cpu_target
 from numba.extending import intrinsic as _intrinsic
 
-from greenbatch.engine.compile import PLAIN
+from greenbatch.engine import apart
+from greenbatch.engine.compile import LOADERS, PLAIN
 from greenbatch.engine.records import Floats, Ints, RewardTotals, Table, UserTotals, dtype_of
 from greenbatch.engine.state import State
 
@@ -58,18 +60,22 @@ def rebuilt(part: Any, change: Callable[[Any], Any]) -> Any:
 
 def of_jobs(part: Any, rows: Any) -> Any:
     """A part with the rows of some jobs, shape (..., n), in the tables that have one per job; the rest as it is."""
-    tables = getattr(part, "PER_JOB", ())
+    return _of_rows(part, rows, of_jobs)
 
+
+def _of_rows(part: Any, rows: Any, of_parts: Callable[[Any, Any], Any]) -> Any:
     def of_rows(table: Any) -> Any:
         return table[rows] if len(table) else table[np.zeros((*rows.shape[:-1], 0), np.int64)]
 
-    return part._replace(**{name: of_rows(getattr(part, name)) for name in tables}) if tables else part
+    made = {name: of_rows(getattr(part, name)) for name in getattr(part, "PER_JOB", ())}
+    inner = {name: each for name, each in zip(part._fields, part, strict=True) if hasattr(each, "_fields")}
+    return part._replace(**made, **{name: of_parts(each, rows) for name, each in inner.items()})
 
 
 def of_windows(part: Any, rows: Any) -> Any:
     """`of_jobs` for a part that has seen nothing yet: with rows for the groups in each window only, numbered anew."""
-    made, tables = of_jobs(part, rows), getattr(part, "PER_GROUP", ())
-    if not tables:
+    made, tables = _of_rows(part, rows, of_windows), getattr(part, "PER_GROUP", ())
+    if not tables or not made.group.size:
         return made
     group = made.group.reshape(*rows.shape[:-1], -1)
     order = np.argsort(group, axis=-1, kind="stable")
@@ -184,3 +190,16 @@ def _one_of(typing_context: Any, batch: Any, b: Any) -> Any:
 
 one_of: Callable[[Batch, int], State] = row if PLAIN else intrinsic(_one_of)
 """`row` for compiled code, which cannot loop over fields of different types."""
+
+
+def _load_apart(kinds: Any) -> None:
+    """Load what the entry points for a state, a part of one or a batch call by address."""
+    for kind in kinds:
+        if getattr(kind, "instance_class", None) is Batch:
+            _cpu_target.typing_context.refresh()  # else it knows no functions before the first compilation
+            apart.load(_row_type(_cpu_target.typing_context, kind.types[kind.fields.index("states")]))
+        else:
+            apart.load(kind)
+
+
+LOADERS.append(_load_apart)

@@ -10,6 +10,8 @@ from typing import NamedTuple
 from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.records import Floats, Ledger
 
+Pieces = Floats
+"""Pieces of an interval, shape (m, COLUMNS), see `enter`."""
 COLUMNS = 8
 """Columns of ``rows``, see `enter`."""
 
@@ -47,7 +49,7 @@ NO_RATES = Rates(0.0, 0.0, 0.0, 0.0, 0.0)
 @compiled_small
 def enter(
     ledger: Ledger, from_s: float, to_s: float, load_w: float, renewable_w: float, stored: Stored, rates: Rates,
-    rows: Floats, count: int,
+    rows: Pieces, count: int,
 ) -> int:  # fmt: skip
     """Add a piece to the ledger; return the number of pieces.
 

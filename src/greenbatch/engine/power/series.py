@@ -1,7 +1,7 @@
 """A bare series of renewable power beside the grid; without a site, the grid alone.
 
 `supply.PowerSupply` has all that a site can have. What has nothing but its sources, as the sites of most papers, is
-simulated with this one, because it compiles in three quarters of the time.
+simulated with this one: it has a tenth of the tables, which are passed at each step of an environment.
 """
 
 from __future__ import annotations

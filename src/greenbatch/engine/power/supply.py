@@ -21,10 +21,11 @@ import numpy as np
 from greenbatch.energy import Site
 from greenbatch.energy.storage import DAY_S, Storage
 from greenbatch.energy.units import JOULES_PER_KWH
+from greenbatch.engine.apart import compiled_apart
 from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.power.ahead import PERFECT, TRUTH, Ahead, ahead_of, expected_w, shown_w
 from greenbatch.engine.power.arbitrage import Here, Prices, arbitrage, plan_ahead
-from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, Rates, Stored, enter
+from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, Pieces, Rates, Stored, enter
 from greenbatch.engine.power.costs import costs_of, rates_of, relative_to_usual, weighed
 from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, SCHEDULER, Dispatch, asked_w
 from greenbatch.engine.power.protocol import (
@@ -273,6 +274,14 @@ def commanded_of_battery_w(power: PowerSupply) -> float:
 @flow.register(PowerSupply)
 def flow_of_supply(
     power: PowerSupply, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
+) -> int:  # fmt: skip
+    """See `cut_and_enter`."""
+    return cut_and_enter(power, load_w, from_s, to_s, ledger, rows, count)
+
+
+@compiled_apart()
+def cut_and_enter(
+    power: PowerSupply, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Pieces, count: int
 ) -> int:  # fmt: skip
     """Cut the interval at the slots, and where the battery is full or empty; renewable power is used first."""
     slots, battery, charge, at_s, before = power.slots, power.battery, power.charge, from_s, count

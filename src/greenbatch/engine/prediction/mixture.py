@@ -17,17 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
-from greenbatch.engine.prediction.protocol import (
-    SHORT_S,
-    fill,
-    forget_running,
-    learn,
-    note_running,
-    predictor_of,
-    predicts,
-)
-from greenbatch.engine.records import Floats, Int32s, Prediction, Table, per_group, per_job, table_of
-from greenbatch.workload import Workload
+from greenbatch.engine.prediction.protocol import SHORT_S
+from greenbatch.engine.records import Floats, Int32s, Prediction, per_group, per_job
 
 BINS = 24
 """Bins of run times."""
@@ -53,15 +44,13 @@ SEEN = (0.5, 2.5, 6.0)
 """Weights of the most special expert, in jobs, from which on another set of mixing weights is used."""
 
 
-@per_job("jobs", "group")
+@per_job("group")
 @per_group("counts", "since_s")
 class Mixture(NamedTuple):
     """What has been learned."""
 
-    jobs: Table[Prediction]
-    """Shape (n,)."""
     group: Int32s
-    """Row of ``counts`` of each job and expert, shape (n, LEVELS)."""
+    """Row of ``counts`` of each job and expert, shape (n, LEVELS); (0, LEVELS) if another predicts."""
     counts: Floats
     """Decayed number of jobs in each bin, and in all, shape (groups, BINS + 1)."""
     weights: Floats
@@ -199,7 +188,7 @@ def quantile_s(p: Mixture, share: float, requested_s: float, elapsed_s: float) -
 
 
 @compiled
-def _learn(p: Mixture, number: int, requested_s: float, run_s: float) -> None:
+def learn_run_time(p: Mixture, number: int, requested_s: float, run_s: float) -> None:
     """Learn the run time of a job that has ended."""
     b = bin_of(run_s)
     predict(p, number, requested_s, 0.0, 0.0)
@@ -228,48 +217,37 @@ def _learn(p: Mixture, number: int, requested_s: float, run_s: float) -> None:
     p.bins[3, b] += (1.0 / max(run_s, SHORT_S) - p.bins[3, b]) / weight
 
 
-@predicts.register(Mixture)
-def predicts_run_times(predictor: Mixture) -> bool:
-    """Whatever jobs request."""
-    return True
-
-
-@note_running.register(Mixture)
-def note_like(predictor: Mixture, number: int, start_s: float) -> None:
+@compiled_small
+def note_like(p: Mixture, number: int, start_s: float) -> None:
     """Keep the first start of like jobs."""
-    row = predictor.group[number, 4]
-    predictor.since_s[row] = min(predictor.since_s[row], start_s)
+    row = p.group[number, 4]
+    p.since_s[row] = min(p.since_s[row], start_s)
 
 
-@forget_running.register(Mixture)
-def forget_like(predictor: Mixture, number: int) -> None:
+@compiled_small
+def forget_like(p: Mixture, number: int) -> None:
     """Nothing runs."""
-    predictor.since_s[predictor.group[number, 4]] = np.inf
+    p.since_s[p.group[number, 4]] = np.inf
 
 
-@fill.register(Mixture)
-def fill_from_mixture(predictor: Mixture, number: int, requested_s: float, now_s: float, elapsed_s: float) -> None:
+@compiled
+def fill_from_mixture(
+    p: Mixture, job: Prediction, number: int, requested_s: float, now_s: float, elapsed_s: float
+) -> None:  # fmt: skip
     """Median, 10 % and 90 % quantiles, and the mean of the inverse."""
-    since_s, job = predictor.since_s[predictor.group[number, 4]], predictor.jobs[number]
-    predict(predictor, number, requested_s, elapsed_s, max(0.0, now_s - since_s))
-    job.expected_time_s = quantile_s(predictor, 0.5, requested_s, elapsed_s)
-    job.shortest_time_s = quantile_s(predictor, 0.1, requested_s, elapsed_s)
-    job.longest_time_s = quantile_s(predictor, 0.9, requested_s, elapsed_s)
-    job.mean_time_s = mean_s(predictor, requested_s)
-    job.slowdown_price = _slowdown_price(predictor, requested_s)
+    since_s = p.since_s[p.group[number, 4]]
+    predict(p, number, requested_s, elapsed_s, max(0.0, now_s - since_s))
+    job.expected_time_s = quantile_s(p, 0.5, requested_s, elapsed_s)
+    job.shortest_time_s = quantile_s(p, 0.1, requested_s, elapsed_s)
+    job.longest_time_s = quantile_s(p, 0.9, requested_s, elapsed_s)
+    job.mean_time_s = mean_s(p, requested_s)
+    job.slowdown_price = _slowdown_price(p, requested_s)
 
 
-@learn.register(Mixture)
-def learn_run_time(predictor: Mixture, number: int, requested_s: float, run_s: float) -> None:
-    """Count the job in all its experts."""
-    _learn(predictor, number, requested_s, run_s)
-
-
-@predictor_of.register("learned")
-def mixture_of(workload: Workload) -> Mixture:
-    """Nothing learned yet."""
-    made = new_mixture(workload.user, workload.requested_time_s, workload.processors)
-    return made._replace(jobs=table_of(Prediction, len(workload)))
+def no_mixture() -> Mixture:
+    """Another predicts."""
+    none = np.zeros((0, 0))
+    return Mixture(np.zeros((0, LEVELS), np.int32), none, none, none, none, np.zeros(0), np.zeros(0))
 
 
 def new_mixture(user: Any, requested_s: Any, processors: Any) -> Mixture:
@@ -295,7 +273,5 @@ def new_mixture(user: Any, requested_s: Any, processors: Any) -> Mixture:
     )
     bins = np.array([upper_s, np.zeros(BINS), middle_s, 1.0 / np.maximum(middle_s, SHORT_S)])
     weights = np.full((len(SEEN) + 1, LEVELS), 1.0 / LEVELS)
-    return Mixture(
-        table_of(Prediction, 0), group, np.zeros((rows, BINS + 1)), weights, bins, np.zeros((LEVELS, BINS)),
-        np.zeros(BINS), np.full(rows, np.inf),
-    )  # fmt: skip
+    counts, logs, since_s = np.zeros((rows, BINS + 1)), np.zeros((LEVELS, BINS)), np.full(rows, np.inf)
+    return Mixture(group, counts, weights, bins, logs, np.zeros(BINS), since_s)

@@ -1,15 +1,16 @@
 """What the engine asks of a predictor of run times: a NamedTuple with the field ``jobs``, and these functions.
 
-A new predictor is one file: its class, its implementations, and a line in `predictor_of`.
+A new predictor is one file: its class, its implementations, and a line in `predictor_of`. Those of this package are
+one class, `known.Known`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from greenbatch.engine.compile import compiled_small
-from greenbatch.engine.records import Prediction, Table, table_of
+from greenbatch.engine.records import Prediction, Table
 from greenbatch.engine.variants import variant
 from greenbatch.workload import Workload
 
@@ -45,41 +46,10 @@ class _Kinds:
 predictor_of = _Kinds()
 
 
-class Requested(NamedTuple):
-    """Requested times stand for run times; nothing is kept."""
-
-    jobs: Table[Prediction]
-    """Empty."""
-
-
-class Shown(NamedTuple):
-    """Predictions that a view shows: whoever made them also keeps them up to date."""
-
-    jobs: Table[Prediction]
-    """Shape (n,)."""
-
-
-def no_predictor() -> Requested:
-    """Requested times stand for run times."""
-    return Requested(table_of(Prediction, 0))
-
-
-@predictor_of.register("requested")
-def requested(_: Workload) -> Requested:
-    """The same for any window."""
-    return no_predictor()
-
-
 @variant(default=True)
 def predicts(predictor: Predictor) -> bool:
     """Whether anything but the request is predicted."""
     return False
-
-
-@predicts.register(Shown)
-def is_shown(predictor: Shown) -> bool:
-    """By somebody else."""
-    return True
 
 
 @variant(default=True)

@@ -11,35 +11,26 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greenbatch.engine.compile import compiled, whole
-from greenbatch.engine.prediction.protocol import SHORT_S, fill, learn, predictor_of, predicts
-from greenbatch.engine.records import Floats, Int32s, Ints, Prediction, Table, per_group, per_job, table_of
-from greenbatch.workload import Workload
+from greenbatch.engine.prediction.protocol import SHORT_S
+from greenbatch.engine.records import Floats, Int32s, Ints, Prediction, per_group, per_job
 
 JOBS = 9
 """Jobs that ``like-jobs`` remembers."""
 
 
-@per_job("jobs", "group")
+@per_job("group")
 @per_group("last_s", "ended")
 class Recent(NamedTuple):
     """The last run times of each group of jobs."""
 
-    jobs: Table[Prediction]
-    """Shape (n,)."""
     group: Int32s
-    """Group of each job, shape (n,)."""
+    """Group of each job, shape (n,); (0,) if another predicts."""
     last_s: Floats
     """Last run times of each group, shape (groups, k); at first NaN. [s]"""
     ended: Ints
     """Jobs of each group that have ended, shape (groups,)."""
     sorted_s: Floats
     """Scratch, shape (k,). [s]"""
-
-
-@predicts.register(Recent)
-def predicts_run_times(predictor: Recent) -> bool:
-    """Whatever jobs request, once a like job has ended."""
-    return True
 
 
 @compiled
@@ -56,13 +47,11 @@ def _sort(p: Recent, group: int, requested_s: float) -> int:
     return int(count)
 
 
-@fill.register(Recent)
-def fill_from_recent(predictor: Recent, number: int, requested_s: float, now_s: float, elapsed_s: float) -> None:
+@compiled
+def fill_from_recent(p: Recent, job: Prediction, number: int, requested_s: float) -> None:
     """Median, which of two is the mean; the extremes stand for the quantiles. The request, if nothing is known."""
-    if elapsed_s > 0.0:
-        return
-    job, known_s = predictor.jobs[number], predictor.sorted_s
-    count = _sort(predictor, whole(predictor.group[number]), requested_s)
+    known_s = p.sorted_s
+    count = _sort(p, whole(p.group[number]), requested_s)
     if count == 0:
         known_s[0] = requested_s
         count = 1
@@ -75,30 +64,29 @@ def fill_from_recent(predictor: Recent, number: int, requested_s: float, now_s: 
     job.mean_time_s, job.slowdown_price = total_s / count, price / count
 
 
-@learn.register(Recent)
-def remember(predictor: Recent, number: int, requested_s: float, run_s: float) -> None:
+@compiled
+def remember(p: Recent, number: int, run_s: float) -> None:
     """The new run time replaces the oldest one."""
-    group = predictor.group[number]
-    predictor.last_s[group, predictor.ended[group] % predictor.last_s.shape[1]] = max(run_s, 1.0)
-    predictor.ended[group] += 1
+    group = p.group[number]
+    p.last_s[group, p.ended[group] % p.last_s.shape[1]] = max(run_s, 1.0)
+    p.ended[group] += 1
 
 
-def _recent(workload: Workload, columns: list[Any], remembered: int) -> Recent:
+def no_recent() -> Recent:
+    """Another predicts."""
+    return Recent(np.zeros(0, np.int32), np.zeros((0, 0)), np.zeros(0, np.int64), np.zeros(0))
+
+
+def new_recent(columns: list[Any], remembered: int) -> Recent:
+    """Nothing remembered yet.
+
+    Args:
+        columns: what groups jobs, each of shape (n,).
+        remembered: run times that are remembered of each group.
+    """
     _, group = np.unique(np.column_stack(columns), axis=0, return_inverse=True)
     groups = int(group.max(initial=-1)) + 1
     return Recent(
-        table_of(Prediction, len(workload)), group.reshape(-1).astype(np.int32), np.full((groups, remembered), np.nan),
-        np.zeros(groups, np.int64), np.zeros(remembered),
+        group.reshape(-1).astype(np.int32), np.full((groups, remembered), np.nan), np.zeros(groups, np.int64),
+        np.zeros(remembered),
     )  # fmt: skip
-
-
-@predictor_of.register("last-two")
-def last_two(workload: Workload) -> Recent:
-    """The mean of the user's last two jobs."""
-    return _recent(workload, [workload.user], 2)
-
-
-@predictor_of.register("like-jobs")
-def like_jobs(workload: Workload) -> Recent:
-    """The median of the user's last jobs of the same request."""
-    return _recent(workload, [workload.user, workload.requested_time_s], JOBS)

@@ -16,7 +16,8 @@ from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.power.costs import no_costs
 from greenbatch.engine.power.protocol import Power, power_of
 from greenbatch.engine.power.supply import supply_of_series
-from greenbatch.engine.prediction.protocol import Predictor, Shown, no_predictor
+from greenbatch.engine.prediction.known import no_predictor
+from greenbatch.engine.prediction.protocol import Predictor
 from greenbatch.engine.records import MachineTotals, Prediction, Slots, record_of, table_of
 from greenbatch.engine.state import State, allocate, log_rows
 from greenbatch.engine.views.interface import View
@@ -89,7 +90,7 @@ def _predictor(view: View) -> Predictor:
     for name, column in zip(queue._fields, queue, strict=True):
         made[name][: column.shape[0]] = column
     made["expected_time_s"][queue.expected_time_s.shape[0] :] = running
-    return Shown(made)
+    return no_predictor()._replace(jobs=made)
 
 
 def power_of_view(view: View, *, stored: bool = False) -> Power:

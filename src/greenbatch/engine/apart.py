@@ -1,0 +1,98 @@
+"""A function that is compiled once for each kind of state, and that other compiled code calls by address.
+
+Numba copies the code of a function into each entry point that calls it, directly or not. What moves the clock is most
+of the engine, and all deciders, environments and steps from Python need the same. So it is compiled by itself, and has
+a name for the linker that is the same in every process.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any, TypeVar, cast
+
+import numba as _numba
+from llvmlite import binding as llvm
+from numba.core import cgutils as _cgutils
+from numba.extending import intrinsic as _intrinsic
+
+from greenbatch.engine.compile import PLAIN, announced, is_ours, machine_code
+from greenbatch.engine.records import Ledger, dtype_of
+from greenbatch.engine.references import Reference
+
+numba: Any = _numba
+types: Any = _numba.types
+cgutils: Any = _cgutils
+intrinsic: Any = _intrinsic
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_KINDS = {
+    "bool": types.boolean, "int": types.int64, "float": types.float64, "Ledger": numba.from_dtype(dtype_of(Ledger)),
+    "Pieces": types.Array(types.float64, 2, "C"),
+}  # fmt: skip
+"""Annotation of a parameter or result -> its compiled type."""
+_PLACED: dict[str, Any] = {}
+"""Name for the linker -> the compiled function, which lives as long as the process."""
+_APART: list[tuple[str, Callable[[Reference], str]]] = []
+"""For each function: the part of the state that it takes, and what compiles or loads it and returns that name."""
+
+
+def compiled_apart(told: str = "") -> Callable[[Function], Function]:
+    """Compile a function by itself for each kind of state, or of a part of it (decorator).
+
+    Its first parameter is the state, or the part, by reference; the others and the result are of `_KINDS`.
+
+    Args:
+        told: what the user is told is compiled; nothing if that takes two seconds at most.
+    """
+    return lambda function: function if PLAIN else _apart(function, told)
+
+
+def _apart(function: Function, told: str) -> Function:
+    first, *others = inspect.signature(function).parameters.values()
+    kinds = [_KINDS[each.annotation] for each in others]
+    result = _KINDS[inspect.signature(function).return_annotation]
+
+    def place(part: Reference) -> str:
+        name = f"{function.__module__}.{function.__name__}.{part.name}"
+        if name not in _PLACED:
+            with announced(told, variant=f"-{part.name}", kept=is_ours(part)) if told else nullcontext():
+                _PLACED[name] = code = machine_code(function, result(part, *kinds), apart=True)
+            (compiled,) = code.overloads.values()
+            llvm.add_symbol(name, compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+        return name
+
+    def call(_: Any, part: Any, *_given: Any) -> Any:
+        if not isinstance(part, Reference):
+            raise numba.errors.TypingError(f"{function.__name__} takes its first argument by reference")
+        name, signature = place(part), result(part, *kinds)
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            kind = context.call_conv.get_function_type(signature.return_type, signature.args)
+            code = cgutils.get_or_insert_function(builder.module, kind, name)
+            outcome = context.call_conv.call_function(builder, code, signature.return_type, signature.args, values)
+            status, returned = outcome
+            with cgutils.if_unlikely(builder, status.is_error):
+                context.call_conv.return_status_propagate(builder, status)
+            return returned
+
+        return signature, generate
+
+    context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_ONLY)
+    cast(Any, call).__signature__ = inspect.Signature([context, first, *others])
+    call.__name__, call.__doc__ = function.__name__, function.__doc__
+    _APART.append((first.annotation, place))
+    return cast(Function, intrinsic(call))
+
+
+def load(kind: Any) -> None:
+    """Compile or load what compiled code calls by address for a type: before that code, which may be kept on disk."""
+    if not isinstance(kind, types.BaseNamedTuple):
+        return
+    for part in kind.types:  # first, for what a state calls may call what a part of it does
+        load(part)
+    for name, place in _APART:
+        if kind.instance_class.__name__ == name:
+            place(Reference(kind))
