@@ -57,7 +57,7 @@ def test_a_finding_is_saved_and_reported(tmp_path):
         "import runpy, sys; from greenbatch import workload\n"
         "def broken(*_, **__): raise ZeroDivisionError\n"
         "workload.read_workload = broken\n"
-        f"sys.argv = ['fuzz', '--cases', '40', '--save', {str(tmp_path / 'f')!r}]\n"
+        f"sys.argv = ['fuzz', '--cases', '16', '--save', {str(tmp_path / 'f')!r}]\n"
         f"sys.path.insert(0, {str(FUZZ.parent)!r}); runpy.run_path({str(FUZZ)!r}, run_name='__main__')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

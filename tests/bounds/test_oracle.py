@@ -198,7 +198,7 @@ def test_prices_beyond_their_range_are_told_apart_by_a_schedule() -> None:
 
 NAMES = (
     "fcfs+none", "f2+easy-schedgym", "fcfs+green", "f2+conservative", "lptpn", "cheapest-start", "foresee",
-    "ga-published+easy-schedgym", "gas-marl-plus@lublin-256:makespan_bound=1.25",
+    "ga:evaluations=60+easy-schedgym", "gas-marl-plus@lublin-256:makespan_bound=1.25",
     "rolling:knowledge=perfect:horizon=7200",
 )  # fmt: skip
 """Some of each kind: rules, reservations for all, planners, an order that is searched, one that knows the future."""
@@ -228,6 +228,8 @@ def larger(draw: st.DrawFn) -> tuple[gb.Workload, gb.Cluster, Site]:
 @given(window=larger())
 def test_no_shipped_scheduler_beats_the_bound(name: str, window: tuple[gb.Workload, gb.Cluster, Site]) -> None:
     jobs, cluster, site = window
+    if name.startswith("rolling"):  # every half-hour, it simulates some hundred settings
+        jobs = jobs.take(slice(0, 5))
     outcome = simulate(jobs, cluster, site, RULES, scheduler(name))
     assert fits(jobs, outcome.start_s, cluster.processors)
     run = measure(outcome)

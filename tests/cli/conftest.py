@@ -12,6 +12,7 @@ from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.engine.views.session import Session
+from greenbatch.experiments.reports import drawing
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -30,3 +31,10 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "small.toml").write_text(SMALL)
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def _not_drawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing takes most of the time of a small comparison; tests/experiments tests it, and what is marked ``drawn``."""
+    if not request.node.get_closest_marker("drawn"):
+        monkeypatch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")

@@ -91,6 +91,7 @@ def test_windows_are_random_from_a_seed_unless_starts_are_given(small, given, ex
     assert choose_windows(fixed, **asked)[0] == ((1, 2) if not given else scenario.random_starts(windows, 20, seed))
 
 
+@pytest.mark.drawn
 def test_the_same_comparison_writes_the_same_bytes(small):
     for out in ("one", "other"):
         assert compare("--windows", "2", out=out) == 0
@@ -98,6 +99,7 @@ def test_the_same_comparison_writes_the_same_bytes(small):
         assert (small / "one" / file).read_bytes() == (small / "other" / file).read_bytes(), file
 
 
+@pytest.mark.drawn
 def test_any_number_of_processes_writes_the_same_bytes(small):
     for workers in ("1", "2"):
         assert compare("--windows", "4", "--workers", workers, out=f"with-{workers}") == 0
@@ -167,6 +169,7 @@ def test_an_interrupted_comparison_is_resumed(small, monkeypatch, capsys):
         assert without_command(small / "parts" / file) == without_command(small / "whole" / file), file
 
 
+@pytest.mark.drawn
 @pytest.mark.parametrize(("module", "where"), [(report, "picture_sections"), (page, "write_bytes")])
 def test_ctrl_c_while_the_report_is_drawn_keeps_every_window(small, monkeypatch, capsys, module, where):
     assert compare(out="whole") == 0
