@@ -35,6 +35,6 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def _not_drawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing takes most of the time of a small comparison; tests/experiments tests it, and what is marked ``drawn``."""
+    """Drawing is most of a small comparison; tests/experiments tests it, and so does what is marked ``drawn``."""
     if not request.node.get_closest_marker("drawn"):
         monkeypatch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")
