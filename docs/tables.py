@@ -51,7 +51,7 @@ def backfillings() -> str:
 
 def combinations() -> str:
     """Every part of a scheduler, and with which features it goes."""
-    known, kinds = capabilities(), ("policy", "backfilling", "placement", "feature")
+    known, kinds = capabilities(), ("policy", "backfilling", "placement", "bound", "environment", "feature")
     shown = [name for name in known.features if name not in ("sticky", "dvfs", "contention")]  # of no part by itself
     rows = []
     for kind in kinds:
@@ -76,7 +76,7 @@ def refusals() -> str:
     for no in known.noes:
         who = ", ".join(f"`{name}`" for name in no.names or [n for n in known.parts[no.part] if no.is_about(n)])
         beside = f" on {no.beside}" if no.beside else ""
-        values = {"name": "the scheduler", "feature": "it", "without": "it", "value": "set"}
+        values = {"name": "the scheduler", "part": "it", "feature": "it", "without": "it", "value": "set", "set": "set"}
         rows.append((who, ", ".join(no.features) + beside, no.kind, markdown(no.problem.format(**values))))
     return table(("Part", "Does not go with", "Why", "What the message says"), rows)
 

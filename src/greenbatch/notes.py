@@ -104,6 +104,12 @@ def _first(notes: Sequence[Note]) -> list[Note]:
     return sorted(notes, key=lambda note: not note.matters)
 
 
+def warnings_fact(notes: Iterable[Note], where: str = "notes") -> dict[str, str]:
+    """For the representation of an object: how many of its notes matter, if any do, and the attribute that has them."""
+    count = sum(note.matters for note in notes)
+    return {"warnings": f"{count}, see {where}"} if count else {}
+
+
 def records(notes: Iterable[Note]) -> list[dict[str, Any]]:
     """Notes for JSON, ordered: the fields of `Note` that are not empty, and ``text``, the whole line."""
     return [

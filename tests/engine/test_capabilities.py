@@ -17,11 +17,14 @@ sys.path.append(str(Path(__file__).parents[1] / "rare"))
 
 from cases_rare import rare
 
+from greenbatch.bounds import oracle_bound
 from greenbatch.cluster import Capacity
 from greenbatch.engine.capabilities import capabilities
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import InputError
+from greenbatch.scenarios import load_scenario
 from greenbatch.schedulers import entries, scheduler
 from greenbatch.schedulers.during_outages import DuringOutages
 from greenbatch.workload import Outage
@@ -48,6 +51,11 @@ def question(feature: str) -> tuple[Any, Any, Any, Rules]:
         jobs, cluster, rules = where.workload, where.cluster, where.rules
     elif feature == "power_cap":
         rules = Rules(power_cap_w=1e6)
+    elif feature == "overhead":
+        site = replace(SITE, pue=1.2)
+    elif feature == "follow":
+        before = np.where(np.arange(len(jobs)) == 1, jobs.job_id[0], 0)
+        jobs, rules = jobs.with_columns(preceding_job=before), Rules(dependencies="obey")
     elif feature == "import_limit":
         site = replace(SITE, grid=replace(PRICE, import_limit_w=1e6, over_limit="hold"))
     return jobs.with_columns(recorded_wait_s=np.arange(float(len(jobs)))), cluster, site, rules
@@ -68,6 +76,31 @@ PAIRS = [
     (kind, name, feature) for kind in ("policy", "backfilling") for name in capabilities().parts[kind]
     for feature in WALKED if not (name in OF_READY_JOBS and feature not in ("capacity", "gpus"))
 ]  # fmt: skip
+
+
+def ask_bound(jobs: Any, cluster: Any, site: Any, rules: Rules) -> None:
+    oracle_bound(jobs, cluster, site, rules, latest_end_s=1e5)
+
+
+def ask_environment(jobs: Any, cluster: Any, site: Any, rules: Rules) -> None:
+    where = load_scenario("default")
+    where = replace(where, workload=jobs, cluster=cluster, site=site, rules=rules)
+    Simulations(where, scheduler("fcfs").program(jobs), 1, len(jobs), ())
+
+
+OTHERS = {("bound", "oracle"): ask_bound, ("environment", "batch"): ask_environment}
+
+
+@pytest.mark.parametrize("feature", [*WALKED[:-1], "overhead", "follow"])
+@pytest.mark.parametrize(("kind", "name"), OTHERS, ids=str)
+def test_bounds_and_environments(kind: str, name: str, feature: str) -> None:
+    no = capabilities().no(kind, name, feature)
+    if no is None:
+        OTHERS[kind, name](*question(feature))
+        return
+    with pytest.raises(InputError, match=r"bounds are for|use ") as refused:
+        OTHERS[kind, name](*question(feature))
+    assert refused.value.field == no.field
 
 
 @pytest.mark.parametrize(("kind", "name", "feature"), PAIRS)

@@ -198,7 +198,9 @@ CALLERS = {
     "complete": {"engine/events.py:next_event", "engine/events.py:_rest_of_instant"},
     "next_event": {"engine/events.py:next_instant", "engine/events.py:_rest_of_instant"},
     "next_instant": {"engine/step.py:happen"},
-    "happen": {"engine/step.py:advance"},
+    "happen": {"engine/step.py:_next_decision"},
+    "_next_decision": {"engine/step.py:drive"},
+    "drive": {f"engine/step.py:{name}" for name in ("advance", "is_due", "apply")},
     "advance": {
         "engine/entry_points.py:_run", "engine/entry_points.py:_advance",
         "engine/observe/batch.py:advance_to_choice",

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.energy.slots import interval_at
-from greenbatch.engine.dependencies import refuse_followers
+from greenbatch.engine.capabilities import features_of, refuse
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
@@ -72,8 +72,7 @@ def problem_of(workload: Workload, cluster: Cluster, site: Site, rules: Rules, l
             fit, or not all jobs can end in time.
         SupplyExhausted: the power series ends before.
     """
-    _check(workload, cluster, site)
-    refuse_followers(workload, rules, "a bound")
+    _check(workload, cluster, site, rules)
     run_s = workload.run_time_s
     if rules.overrun == "kill":
         run_s = np.minimum(run_s, workload.requested_time_s)
@@ -97,13 +96,12 @@ def problem_of(workload: Workload, cluster: Cluster, site: Site, rules: Rules, l
     )  # fmt: skip
 
 
-def _check(workload: Workload, cluster: Cluster, site: Site) -> None:
-    if type(cluster) is not Cluster or cluster.on_nodes or cluster.powered is not None:
-        raise InputError("places jobs on nodes", field="cluster", fix="bounds are for a pool of processors")
+def _check(workload: Workload, cluster: Cluster, site: Site, rules: Rules) -> None:
+    if type(cluster) is not Cluster:
+        raise InputError(f"is {cluster!r:.40}", field="cluster", fix="bounds are for a pool of processors")
     if type(site) is not Site:
         raise InputError(f"is {site!r:.40}", field="site", fix="bounds are for a site with a power series")
-    if site.has_overhead:
-        raise InputError("has a PUE or a base load", field="site", fix="bounds are for the cluster alone")
+    refuse("a bound", [("bound", "oracle")], features_of(workload, cluster, site, rules))
     if not len(workload):
         raise InputError("has no jobs", field=workload.name, fix="choose a window with jobs")
     if np.isnan(workload.power_w).any():

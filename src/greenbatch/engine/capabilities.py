@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -13,9 +13,11 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
+from greenbatch.engine.dependencies import obeyed_text
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError
+from greenbatch.workload import Workload
 
 WITHOUT = {"capacity": "the capacity", "gpus": "cluster.gpus"}
 """What a machine without a feature lacks, for messages."""
@@ -23,10 +25,10 @@ WITHOUT = {"capacity": "the capacity", "gpus": "cluster.gpus"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class No:
-    """Parts of schedulers that do not go with some features."""
+    """Parts that do not go with some features."""
 
     part: str
-    """Which kind of part: policy, backfilling, placement, or another feature."""
+    """Which kind of part: policy, backfilling, placement, bound, environment, or another feature."""
     features: tuple[str, ...]
     kind: str
     """``by definition``, ``physics`` or ``to do``."""
@@ -75,17 +77,24 @@ def _no(row: dict[str, Any]) -> No:
     return No(**fields)
 
 
-def features_of(cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> dict[str, object]:
+def features_of(
+    workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, *, outages: bool = False
+) -> dict[str, object]:  # fmt: skip
     """The features that a simulation has -> what is set, for messages."""
-    powered = cluster.powered is not None
+    powered, pools = cluster.powered is not None, rules.pools
     found = {
         "nodes": cluster.on_nodes,
         "boots": cluster.power_on == "on-demand",
         "capacity": cluster.follows_power,
         "gpus": powered and not cluster.follows_power,
+        "pools": pools is not None,
+        "swap": pools is not None and pools.suspends == "swap",
+        "due": powered and bool(np.isfinite(workload.qos).any()),
         "power_cap": rules.power_cap_w,
         "import_limit": site is not None and site.held_limit_w < np.inf,
-        "outages": bool(program.outages),
+        "overhead": site is not None and site.has_overhead,
+        "outages": outages,
+        "follow": obeyed_text(workload, rules),
         "dvfs": rules.dvfs_level,
         "contention": cluster.contention != "none",
         "sticky": rules.commitment if powered and rules.commitment == "sticky" else "",
@@ -93,39 +102,55 @@ def features_of(cluster: Cluster, site: Site | None, rules: Rules, program: Prog
     return {name: value for name, value in found.items() if value}
 
 
-def _parts_of(program: Program, features: dict[str, object]) -> Iterator[tuple[str, str]]:
-    yield "policy", program.row or ("rule" if program.decider is None else program.decider.name)
-    yield "backfilling", program.backfill
-    yield "placement", program.placement
-    for name in features:
-        yield "feature", name
+def parts_of(program: Program) -> list[tuple[str, str]]:
+    """The parts of a scheduler: kind and name of each."""
+    policy = program.row or ("rule" if program.decider is None else program.decider.name)
+    return [("policy", policy), ("backfilling", program.backfill), ("placement", program.placement)]
 
 
-def first_no(program: Program, features: dict[str, object]) -> tuple[No, str, str] | None:
-    """The first no that is about a simulation, with the part and the feature; None if all goes together."""
-    knows, parts = () if program.decider is None else program.decider.knows, list(_parts_of(program, features))
+def first_no(
+    parts: Iterable[tuple[str, str]], features: Mapping[str, object], knows: Sequence[str] = ()
+) -> tuple[No, str, str] | None:
+    """The first no that is about some parts, with the part and the feature; None if all goes together.
+
+    Args:
+        parts: kind and name of each part; the features are parts as well.
+        features: see `features_of`.
+        knows: features that the policy says it knows.
+    """
+    all_parts = [*parts, *(("feature", name) for name in features)]
     found = (
         (no, name, feature)
         for no in capabilities().noes if not no.beside or no.beside in features
-        for kind, name in parts if kind == no.part and no.is_about(name)
+        for kind, name in all_parts if kind == no.part and no.is_about(name)
         for feature in no.features if feature in features and not (kind == "policy" and feature in knows)
     )  # fmt: skip
     return next(found, None)
 
 
-def refuse(program: Program, features: dict[str, object]) -> None:
-    """Refuse a simulation whose parts do not go together.
+def refuse(
+    told: str, parts: Iterable[tuple[str, str]], features: Mapping[str, object], knows: Sequence[str] = ()
+) -> None:  # fmt: skip
+    """Refuse parts that do not go together, before anything runs.
 
     Args:
-        program: what the scheduler gives.
+        told: what messages call the parts, such as the name of the scheduler.
+        parts: see `first_no`.
         features: see `features_of`.
+        knows: see `first_no`.
 
     Raises:
         InputError: a part does not go with a feature.
     """
-    if (found := first_no(program, features)) is None:
+    if (found := first_no(parts, features, knows)) is None:
         return
     no, name, feature = found
-    values = {"name": program.name, "feature": capabilities().features[feature], "without": WITHOUT.get(feature, ""),
-              "value": features.get(name, "")}  # fmt: skip
-    raise InputError(no.problem.format(**values), field=no.field or program.name, fix=no.fix.format(**values))
+    known = capabilities().features
+    values = {"name": told, "part": known.get(name, told), "feature": known[feature], "set": features[feature],
+              "without": WITHOUT.get(feature, ""), "value": features.get(name, "")}  # fmt: skip
+    raise InputError(no.problem.format(**values), field=no.field or told, fix=no.fix.format(**values))
+
+
+def refuse_program(program: Program, features: Mapping[str, object]) -> None:
+    """`refuse` for a scheduler."""
+    refuse(program.name, parts_of(program), features, () if program.decider is None else program.decider.knows)

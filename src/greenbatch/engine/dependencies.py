@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from greenbatch.engine.records import Feedback, Ints, Table, table_of
-from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
     from greenbatch.engine.rules import Rules
@@ -37,22 +36,12 @@ def follow_others(workload: Workload, rules: Rules) -> bool:
     return rules.dependencies == "obey" and bool((preceding_rows(workload) >= 0).any())
 
 
-def refuse_followers(workload: Workload, rules: Rules, who: str) -> None:
-    """Refuse jobs that follow others where all submissions must be known.
-
-    Args:
-        workload: the jobs.
-        rules: how the batch system reacts.
-        who: what needs to know them, to begin a message.
-
-    Raises:
-        InputError: some jobs follow others.
-    """
-    if follow_others(workload, rules):
-        count = int(np.count_nonzero(preceding_rows(workload) >= 0))
-        follow = "job follows another" if count == 1 else "jobs follow others"
-        problem = f"is obey, and {count:,} {follow}, but {who} must know all submissions"
-        raise InputError(problem, field="rules.dependencies", fix='use dependencies = "ignore"')
+def obeyed_text(workload: Workload, rules: Rules) -> str:
+    """For messages: that rules are obeyed under which jobs follow others, and how many do; empty if there are none."""
+    if not follow_others(workload, rules):
+        return ""
+    count = int(np.count_nonzero(preceding_rows(workload) >= 0))
+    return "obey, and " + ("1 job follows another" if count == 1 else f"{count:,} jobs follow others")
 
 
 def feedback_of(workload: Workload) -> Table[Feedback]:

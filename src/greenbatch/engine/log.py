@@ -144,15 +144,15 @@ def drain(state: State, into: Readings) -> None:
     if isinstance(state.capacity, Varying):
         moves: Any = state.log[: state.clock.logged]
         into.placed.append(moves[np.isin(moves["kind"], _MOVES)].copy())
-    if isinstance(state.machine, Nodes) and state.machine.counts.on_demand:
-        entries: Any = state.log[: state.clock.logged]
-        into.switched.append(entries[entries["kind"] == SWITCH].copy())
-    _compiled_read()(state.log, int(state.clock.logged), into.columns)
-    state.clock.logged = 0
     if isinstance(state.machine, Nodes):
         placed: Any = state.machine.placed
         into.placed.append(placed[: state.machine.counts.placed].copy())
         state.machine.counts.placed = 0
+        if state.machine.counts.on_demand:
+            entries: Any = state.log[: state.clock.logged]
+            into.switched.append(entries[entries["kind"] == SWITCH].copy())
+    _compiled_read()(state.log, int(state.clock.logged), into.columns)
+    state.clock.logged = 0
 
 
 def drained(state: State, into: Readings) -> State:

@@ -8,10 +8,9 @@ from greenbatch.cluster import Cluster, DvfsLevel
 from greenbatch.cluster.cluster import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
-from greenbatch.engine.capabilities import features_of, refuse
+from greenbatch.engine.capabilities import features_of, refuse_program
 from greenbatch.engine.capacity.suspension import next_failure_s
 from greenbatch.engine.capacity.varying import Varying
-from greenbatch.engine.dependencies import refuse_followers
 from greenbatch.engine.failures import refuse_command
 from greenbatch.engine.import_limit import ROUNDING, is_limited
 from greenbatch.engine.machine.dvfs import level_of, levels_of, set_level
@@ -67,9 +66,6 @@ def prepare(
         downtimes=downtimes,
         predictor=program.predictor or rules.predictor,
     )
-    competes = rules.power_cap_w > 0.0 or is_limited(state.power)
-    if competes and isinstance(state.machine, Nodes):
-        compete_for_power(state.machine)
     if rules.dvfs_level:
         set_level(state, cluster, rules.dvfs_level, field="rules.dvfs_level")
     if score is not None:
@@ -109,30 +105,13 @@ def _check_parts(
     if cluster.processors > MOST_PROCESSORS:
         fix = f"at most {MOST_PROCESSORS:,}"
         raise InputError(f"{cluster.processors} are too many to simulate", field="cluster.processors", fix=fix)
-    refuse(program, features_of(cluster, site, rules, program))
+    refuse_program(program, features_of(workload, cluster, site, rules, outages=bool(program.outages)))
     if rules.power_cap_w:
         _check_cap(workload, cluster, rules.power_cap_w, level)
     if charges_by_rank(program) and (site is None or site.storage is None or site.storage.dispatch != "scheduler"):
         refuse_command(program.name, site)
     if site is not None and site.held_limit_w < np.inf:
         _check_import_limit(workload, cluster, site, level)
-    _check_dependencies(workload, cluster, rules, program)
-
-
-def _check_dependencies(workload: Workload, cluster: Cluster, rules: Rules, program: Program) -> None:
-    """Refuse jobs that follow others where their submissions must be known from the beginning.
-
-    Raises:
-        InputError: the scheduler plans with the whole window, jobs are admitted or due at known times.
-    """
-    plans = program.decider is not None and program.decider.learn is not None
-    is_due = cluster.powered is not None and bool(np.isfinite(workload.qos).any())
-    for needed, who in (
-        (plans, program.name), (rules.pools is not None, "a machine with rules.pools"),
-        (is_due, "a machine on which jobs with QoS are due"),
-    ):  # fmt: skip
-        if needed:
-            refuse_followers(workload, rules, who)
 
 
 def _check_cap(workload: Workload, cluster: Cluster, power_cap_w: float, level: DvfsLevel) -> None:
@@ -186,6 +165,8 @@ def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
     arrange(state.machine, cluster.node_names, program.placement, program.placement_seed, keeps_list=keeps_list)
     if program.spans:
         span(state.machine)
+    if state.rules.power_cap_w > 0.0 or is_limited(state.power):
+        compete_for_power(state.machine)
     state.machine.counts.kill = state.rules.kill
 
 

@@ -64,7 +64,7 @@ from greenbatch.engine.state import State
 from greenbatch.engine.timeline import reserve
 
 ADVANCE, ASK, APPLY = range(3)
-"""What `move` does."""
+"""What `drive` does."""
 PATIENCE = 10_000
 """Largest number of wake-ups in a row that change nothing (or a full period of the power series, if that is more)."""
 LONGEST_RELEASE_DELAY_S = 3600.0
@@ -105,7 +105,7 @@ def charge_at(power_w: float) -> Action:
 
 
 @compiled_apart("events")
-def move(s: State, what: int, kind: int, position: int, delay: int, amount: float) -> bool:
+def drive(s: State, what: int, kind: int, position: int, delay: int, amount: float) -> bool:
     """`advance`, `is_due` and `apply` as one function, so that they share what they call.
 
     Args:
@@ -119,29 +119,29 @@ def move(s: State, what: int, kind: int, position: int, delay: int, amount: floa
     if what == APPLY:
         _apply(s, Action(kind, position, delay, amount))
         return True
-    return _is_due(s) if what == ASK else _advance(s)
+    return _is_due(s) if what == ASK else _next_decision(s)
 
 
 @compiled_small
 def advance(s: State) -> bool:
     """Carry out events until a decision is due; False once all jobs have ended, or if the status says why not."""
-    return move(s, ADVANCE, 0, 0, 0, 0.0)
+    return drive(s, ADVANCE, 0, 0, 0, 0.0)
 
 
 @compiled_small
 def is_due(s: State) -> bool:
     """Whether a decision is due now; first starts the committed job, or what may start ahead of it."""
-    return move(s, ASK, 0, 0, 0, 0.0)
+    return drive(s, ASK, 0, 0, 0, 0.0)
 
 
 @compiled_small
 def apply(s: State, action: Action) -> None:
     """Carry out a decision at the present time."""
-    move(s, APPLY, whole(action.kind), whole(action.position), whole(action.delay), float(action.amount))
+    drive(s, APPLY, whole(action.kind), whole(action.position), whole(action.delay), float(action.amount))
 
 
 @compiled_small
-def _advance(s: State) -> bool:
+def _next_decision(s: State) -> bool:
     c = s.clock
     while c.status == OK:
         if is_full(s.log, c, most_switches(s.machine) + most_moves(s.capacity, s.machine.totals)) or not is_recorded(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.engine.capabilities import features_of, refuse
 from greenbatch.engine.codes import NO_DELAY
 from greenbatch.engine.observe import replay as engine
 from greenbatch.engine.outcome import Outcome
@@ -75,13 +76,9 @@ def check_can_follow(env: BatchEnv) -> None:
     Raises:
         InputError: jobs run on nodes, are suspended by policies, or are never started at once.
     """
-    pools, name = env.scenario.rules.pools, env.preset.name
-    if env.scenario.cluster.on_nodes:
-        problem = f"has nodes, and {name} does not choose those that a job had"
-        raise InputError(problem, field=env.scenario.name, fix="record schedules of a pool of processors")
-    if pools is not None and pools.suspends == "swap":
-        problem = 'is "swap", and a schedule does not tell which job was suspended in favor of another'
-        raise InputError(problem, field="rules.pools.suspends", fix='use "never" or "power"')
+    name, where = env.preset.name, env.scenario
+    features = features_of(where.workload, where.cluster, where.site, where.rules)
+    refuse(where.name, [("environment", "replay")], features)
     if env.layout.delays[0].kind != NO_DELAY:
         problem = f"of {name} do not begin with none, and recorded jobs start without a delay"
         raise InputError(problem, field="action.delays", fix='give {kind = "none"} first')

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.capacity.varying import Varying
+from greenbatch.engine.capabilities import features_of, refuse
 from greenbatch.engine.codes import BACKFILL
-from greenbatch.engine.dependencies import refuse_followers
 from greenbatch.engine.failures import check
-from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.observe.reward_terms import codes_of
 from greenbatch.engine.observe.stacked import leaves, new_batch, of_jobs, of_windows, row, type_of
 from greenbatch.engine.prepare import prepare
@@ -41,11 +39,12 @@ class Simulations:
         Raises:
             InputError: the program does not fit the scenario.
         """
-        refuse_followers(scenario.workload, scenario.rules, "an environment")
+        where = scenario.workload, scenario.cluster, scenario.site, scenario.rules
+        refuse("an environment", [("environment", "batch")], features_of(*where))
         self.scenario, self.program, self.jobs, self.episode_s = scenario, program, jobs, episode_s
-        trace: Any = prepare(scenario.workload, scenario.cluster, scenario.site, scenario.rules, program, observed=True)
+        trace: Any = prepare(*where, program, observed=True)
         self.trace = trace
-        self._follows_power = isinstance(trace.capacity, Varying)
+        self._follows_power = scenario.cluster.powered is not None
         if self._follows_power:
             trace.capacity.service.counted = 1
         modelled = scenario.cluster.knows_power
@@ -148,6 +147,6 @@ class Simulations:
         b, k = np.nonzero(valid & (states.log.kind <= BACKFILL))
         starts = np.full(states.jobs.shape, np.nan)
         job = states.log.job[b, k]
-        on_nodes = isinstance(self.trace.machine, Nodes)
+        on_nodes = self.scenario.cluster.on_nodes
         starts[b, job] = states.machine.demands.begin_s[b, job] if on_nodes else states.log.time_s[b, k]
         return starts

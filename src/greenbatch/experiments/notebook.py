@@ -15,6 +15,7 @@ from greenbatch.experiments.running.compare import Comparison as PlainComparison
 from greenbatch.experiments.running.compare import choose_baseline, choose_windows
 from greenbatch.experiments.running.compare import compare as run_all
 from greenbatch.experiments.running.sweep import Sweep as PlainSweep
+from greenbatch.notes import warnings_fact
 from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Outcome(PlainOutcome, Shown):
         )
         return {
             "scheduler": self.scheduler,
+            **warnings_fact(self.workload.notes, "workload.notes"),
             "jobs": f"{len(self.workload):,} of {self.workload.name}",
             "makespan": f"{makespan_s / 86_400:,.2f} d",
             "mean wait": f"{wait_s / 3600:,.2f} h",
@@ -125,7 +127,7 @@ class Comparison(PlainComparison, Shown):
     def _facts(self) -> dict[str, str]:
         return {
             "scenario": self.scenario.name,
-            **({"warnings": f"{len(self.warnings)}, see notes"} if self.warnings else {}),
+            **warnings_fact(self.warnings),
             "windows": windows_fact(len(self.starts), self.jobs),
             "baseline": self.baseline,
             "schedulers": ", ".join(self.schedulers),

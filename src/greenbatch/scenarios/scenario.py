@@ -12,7 +12,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.display import Shown, span_text, windows_fact
 from greenbatch.engine.rules import Rules
 from greenbatch.errors import InputError, did_you_mean
-from greenbatch.notes import Note, ordered
+from greenbatch.notes import Note, ordered, warnings_fact
 from greenbatch.scenarios.pooled import request_notes
 from greenbatch.scenarios.sharing import shared
 from greenbatch.scenarios.toml import Place, overridden, read_toml
@@ -83,8 +83,8 @@ class Scenario(Shown):
         span_s = float(jobs.submit_s.max() - jobs.submit_s.min()) if len(jobs) else 0.0
         count = evaluation.windows if evaluation.starts is None else len(evaluation.starts)
         facts = {
-            "scenario": self.name, "jobs": f"{len(jobs):,}", "processors": f"{self.cluster.processors:,}",
-            "span": span_text(span_s),
+            "scenario": self.name, **warnings_fact(self.notes), "jobs": f"{len(jobs):,}",
+            "processors": f"{self.cluster.processors:,}", "span": span_text(span_s),
         }  # fmt: skip
         if self.cluster.on_nodes:
             groups = self.cluster.groups
@@ -336,8 +336,8 @@ def load_scenario(
             windows=evaluation.windows,
             jobs=0 if evaluation.draws else len(workload) if evaluation.jobs == "all" else evaluation.jobs,
             seed=evaluation.seed,
-            schedulers=section.schedulers,
-            baseline=evaluation.baseline or section.schedulers[0],
+            schedulers=tuple(map(origin.beside, section.schedulers)),
+            baseline=origin.beside(evaluation.baseline or section.schedulers[0]),
             planners=section.planners,
             cut=evaluation.cut.model_dump(),
             horizon=evaluation.horizon,

@@ -15,12 +15,11 @@ from typing import Any, cast
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.capabilities import features_of, refuse
+from greenbatch.engine.capabilities import features_of, refuse_program
 from greenbatch.engine.codes import BACKFILL, BAD_SCORE, BY_POLICY, BY_SCORE, CHARGES_FOREVER, NOBODY, SLOT, WAKE_UP
 from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.failures import check, refuse_command, refuse_scores, rule_may_fail
-from greenbatch.engine.import_limit import is_limited
-from greenbatch.engine.machine.idle_nodes import alike, compete_for_power, fit
+from greenbatch.engine.machine.idle_nodes import alike, fit
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.resources import machine_of
 from greenbatch.engine.power.protocol import commanded_w, is_commanded
@@ -67,7 +66,8 @@ class ViewDriver:
         Raises:
             InputError: the capacity follows the power, or on nodes, the scheduler depends on what a view does not show.
         """
-        refuse(program, {**features_of(cluster, None, rules, program), "views": True})
+        features = features_of(workload_of(Memory()), cluster, None, rules, outages=bool(program.outages))
+        refuse_program(program, {**features, "views": True})
         self.program, self.policy, self.cluster, self.rules = program, policy, cluster, rules
         self.memory, self._steer = Memory(), steer
         self._decider: Any = None
@@ -212,8 +212,6 @@ class ViewDriver:
         plain, uniform = alike(machine.nodes, waiting)
         memory.is_plain &= plain
         machine.counts.is_plain, machine.counts.is_uniform = memory.is_plain, uniform
-        if self.rules.power_cap_w or is_limited(state.power):
-            compete_for_power(machine)
         arrange_nodes(state, self.cluster, self.program)
         machine.counts.draws = memory.draws
 
