@@ -49,10 +49,15 @@ def backfillings() -> str:
     return table(head, rows)
 
 
+CALLED = {"bound": "a bound", "environment": "an environment", "knowledge": "a scheduler that knows the future"}
+"""What messages call a part that is no scheduler's name."""
+
+
 def combinations() -> str:
     """Every part of a scheduler, and with which features it goes."""
-    known, kinds = capabilities(), ("policy", "backfilling", "placement", "bound", "environment", "feature")
-    shown = [name for name in known.features if name not in ("sticky", "dvfs", "contention")]  # of no part by itself
+    known, kinds = capabilities(), tuple(capabilities().parts)
+    alone = {"sticky", "dvfs", "contention", "pools", "swap", "due"}  # of no part by itself
+    shown = [name for name in known.features if name not in alone]
     rows = []
     for kind in kinds:
         for name in known.parts.get(kind, ()):
@@ -76,7 +81,9 @@ def refusals() -> str:
     for no in known.noes:
         who = ", ".join(f"`{name}`" for name in no.names or [n for n in known.parts[no.part] if no.is_about(n)])
         beside = f" on {no.beside}" if no.beside else ""
-        values = {"name": "the scheduler", "part": "it", "feature": "it", "without": "it", "value": "set", "set": "set"}
+        told = known.features.get(no.names[0], "") if no.part == "feature" and no.names else ""
+        values = {"name": CALLED.get(no.part, "the scheduler"), "part": told, "feature": "it", "without": "it",
+                  "value": "set", "set": "set"}  # fmt: skip
         rows.append((who, ", ".join(no.features) + beside, no.kind, markdown(no.problem.format(**values))))
     return table(("Part", "Does not go with", "Why", "What the message says"), rows)
 

@@ -86,16 +86,6 @@ def test_a_scenario_names_code(here: Path, capsys: pytest.CaptureFixture[str]) -
         gb.compare("s.toml")
 
 
-def test_code_that_a_scenario_names_lies_beside_it(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """As its traces do, wherever the command runs."""
-    (here / "theirs").mkdir()
-    (here / "theirs" / "mine.py").write_text(RULE)
-    (here / "theirs" / "s.toml").write_text(SCENARIO.replace("evil.py:rule", "mine.py:waits"))
-    assert main(["compare", "--scenario", "theirs/s.toml", "--json"]) == 2
-    assert "--allow theirs/mine.py" in capsys.readouterr().err
-    assert main(["--allow", "theirs/mine.py", "compare", "--scenario", "theirs/s.toml", "--json"]) == 0
-
-
 @pytest.mark.parametrize("name", ["evil.py:rule", "evil.py:rule:x=1+easy", " evil.py:rule+easy", "./evil.py:rule"])
 def test_names_from_files_run_no_code(here: Path, name: str) -> None:
     """Scenarios, presets, datasets and models pass their names to this function."""

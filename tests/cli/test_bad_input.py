@@ -274,6 +274,11 @@ FLAGS = [
         ("simulate", "--scheduler", "f2+green", "--out", "out", "--scenario", "plain", "--trace", "good.swf"),
         "power supply",
     ),
+    (
+        (*SIMULATE[:3], "--scheduler", "fcfs", "--trace", "small.toml", "--out", "out"),
+        "small.toml: is TOML, such as a scenario, and has no",
+    ),
+    (("whatif", "--trace", "good.swf", "--site", "good.swf", "--out", "out"), "jobs are given with --trace"),
     (("compare",), "--out"),
     ((*COMPARE, "--schedulers", "fcfs+easy,+easy"), "policy"),
     ((*COMPARE, "--schedulers", "fcfs+easy,fcfs+easy"), "twice"),

@@ -150,6 +150,7 @@ def without_command(file: Path) -> bytes:
     return re.sub(rb'"report.html": "\w+"', b"", content)
 
 
+@pytest.mark.drawn
 def test_an_interrupted_comparison_is_resumed(small, monkeypatch, capsys):
     assert compare(out="whole") == 0
     calls = interrupt(monkeypatch, 3)

@@ -187,9 +187,9 @@ JUNE = {"clock": "unix", "start_s": unix(2024, 6, 1)}
         ({}, {}, "site.sources: requires at least one source"),
         ({"s": watts([1], quantity="share")}, {}, r"holds share, but site source 's' requires power_w \(.*W, kW"),
         ({"s": watts([1])}, {"align": "moon"}, "site.align: is 'moon'"),
-        ({"s": watts([1], **JUNE)}, {"align": "calendar"}, "workload has no date .*trace-start"),
+        ({"s": watts([1], **JUNE)}, {"align": "calendar"}, "workload has no date, .*time_zone .*trace-start"),
         ({"s": watts([1])}, {"align": "calendar", "unix_start_s": 1e9}, r"file.csv: has no dates .*trace-start"),
-        ({"s": watts([1], **JUNE)}, {"align": "calendar", "unix_start_s": 1e15}, "correct the trace's UnixStartTime"),
+        ({"s": watts([1], **JUNE)}, {"align": "calendar", "unix_start_s": 1e15}, "correct workload.unix_start_s or"),
         (
             {"s": watts([1, 2], **JUNE)},
             {"align": "calendar", "unix_start_s": unix(2025, 6, 1)},

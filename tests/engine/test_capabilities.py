@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from cases import workload
 from digests import CLUSTER, SITE, random_jobs
-from kinds import MACHINES, PRICE
+from kinds import MACHINES, PRICE, SUPPLIES
 
 sys.path.append(str(Path(__file__).parents[1] / "rare"))
 
@@ -19,11 +19,14 @@ from cases_rare import rare
 
 from greenbatch.bounds import oracle_bound
 from greenbatch.cluster import Capacity
-from greenbatch.engine.capabilities import capabilities
+from greenbatch.engine.capabilities import capabilities, first_no_of
+from greenbatch.engine.prepare import prepare
+from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import InputError
+from greenbatch.metrics import measure
 from greenbatch.scenarios import load_scenario
 from greenbatch.schedulers import entries, scheduler
 from greenbatch.schedulers.during_outages import DuringOutages
@@ -53,6 +56,10 @@ def question(feature: str) -> tuple[Any, Any, Any, Rules]:
         rules = Rules(power_cap_w=1e6)
     elif feature == "overhead":
         site = replace(SITE, pue=1.2)
+    elif feature == "storage":
+        site = SUPPLIES["storage"]
+    elif feature == "speed":
+        cluster = replace(CLUSTER, groups=tuple(replace(each, speed=2.0) for each in CLUSTER.groups))
     elif feature == "follow":
         before = np.where(np.arange(len(jobs)) == 1, jobs.job_id[0], 0)
         jobs, rules = jobs.with_columns(preceding_job=before), Rules(dependencies="obey")
@@ -79,28 +86,49 @@ PAIRS = [
 
 
 def ask_bound(jobs: Any, cluster: Any, site: Any, rules: Rules) -> None:
-    oracle_bound(jobs, cluster, site, rules, latest_end_s=1e5)
+    """A bound, which the energy of a simulation must keep."""
+    run = measure(simulate(jobs, cluster, site, rules, scheduler("fcfs+easy")))
+    bound = oracle_bound(jobs, cluster, site, rules, latest_end_s=run.last_end_s)
+    books = run.books_over(bound.first_submit_s, bound.latest_end_s)
+    assert books is not None
+    assert books.grid_j >= bound.brown_j * (1 - 1e-9)
 
 
 def ask_environment(jobs: Any, cluster: Any, site: Any, rules: Rules) -> None:
-    where = load_scenario("default")
-    where = replace(where, workload=jobs, cluster=cluster, site=site, rules=rules)
-    Simulations(where, scheduler("fcfs").program(jobs), 1, len(jobs), ())
+    """Windows of an environment."""
+    where = replace(load_scenario("default"), workload=jobs, cluster=cluster, site=site, rules=rules)
+    made = Simulations(where, scheduler("fcfs").program(jobs), 1, len(jobs), ())
+    made.load(np.array([0]))
 
 
-OTHERS = {("bound", "oracle"): ask_bound, ("environment", "batch"): ask_environment}
+REFUSED = {
+    ask_bound: {"nodes", "boots", "capacity", "gpus", "overhead", "storage", "follow"},
+    ask_environment: {"follow"},
+}
+"""What refuses which features, by hand: a row that is lost would be a bound that does not hold."""
 
 
-@pytest.mark.parametrize("feature", [*WALKED[:-1], "overhead", "follow"])
-@pytest.mark.parametrize(("kind", "name"), OTHERS, ids=str)
-def test_bounds_and_environments(kind: str, name: str, feature: str) -> None:
-    no = capabilities().no(kind, name, feature)
-    if no is None:
-        OTHERS[kind, name](*question(feature))
+@pytest.mark.parametrize("feature", [*WALKED[:-1], "overhead", "storage", "follow", "speed"])
+@pytest.mark.parametrize("ask", REFUSED)
+def test_bounds_and_environments(ask: Any, feature: str) -> None:
+    if feature not in REFUSED[ask]:
+        ask(*question(feature))
         return
-    with pytest.raises(InputError, match=r"bounds are for|use ") as refused:
-        OTHERS[kind, name](*question(feature))
-    assert refused.value.field == no.field
+    with pytest.raises(InputError, match=r"\((bounds are for|use) "):
+        ask(*question(feature))
+
+
+def test_what_a_policy_says_it_knows_counts_wherever_it_is_asked() -> None:
+    program = Program(name="mine", decider=Pass(name="mine", begin=lambda *_: (), knows=("import_limit",)))
+    assert first_no_of(program, {"import_limit": True}) is None
+    assert first_no_of(replace(program, decider=Pass(name="mine", begin=lambda *_: ())), {"import_limit": True})
+
+
+def test_a_planner_of_ones_own_must_know_all_submissions() -> None:
+    """One that derives more from the jobs it learns of plans with the window."""
+    plans = Pass(name="mine", begin=lambda *_: (), learn=lambda *_: ())
+    with pytest.raises(InputError, match="1 job follows another, but mine must know all submissions"):
+        prepare(*question("follow"), Program(name="mine", decider=plans))
 
 
 @pytest.mark.parametrize(("kind", "name", "feature"), PAIRS)

@@ -21,14 +21,17 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.accounts import books
 from greenbatch.engine.compile import cache_folder, compiled_small
+from greenbatch.engine.decide import decide
 from greenbatch.engine.machine.resources import fits, give, machine_of, next_change_s, take
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, enter
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow, forecast_w, power_of
 from greenbatch.engine.power.slots import covering, next_edge_s
+from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.records import Clock, Floats, Ledger, MachineTotals, Slots, record_of, shared
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.simulate import simulate
+from greenbatch.engine.simulate import run_program, simulate
+from greenbatch.engine.step import apply, start_now
 from greenbatch.engine.views.interface import Start
 from greenbatch.engine.views.session import Session
 from greenbatch.schedulers import scheduler
@@ -272,3 +275,24 @@ def test_machine_code_for_parts_elsewhere_is_never_kept() -> None:
     assert kept[b"power.series"], "what is kept can be searched"
     assert not any(kept[name] for name in FOUND[1:])
     assert not [file for file in files if Path(__file__).stem in file.name or "Night" in file.name]
+
+
+@pytest.mark.compiled
+def test_a_class_may_be_defined_again_and_have_any_name() -> None:
+    """As in a notebook, with the same fields; a class of the engine has the same name."""
+    classes = [NamedTuple("State", [("x", int)]) for _ in range(2)]
+
+    @decide.register(classes[0])
+    def first(_: Any, s: Any) -> None:
+        apply(s, start_now(s.clock.first))
+
+    @decide.register(classes[1])
+    def last(_: Any, s: Any) -> None:
+        apply(s, start_now(s.clock.last - 1))
+
+    jobs = workload([Job(0.0, length_s, length_s, 1, 1.0) for length_s in (10.0, 20.0, 30.0)])
+    starts = []
+    for made in classes:
+        program = Program(name="own", decider=Pass(name="own", begin=lambda *_, made=made: made(0)))
+        starts.append(run_program(jobs, Cluster.pooled(1), None, Rules(), program).start_s.tolist())
+    assert starts == [[0.0, 10.0, 30.0], [0.0, 40.0, 10.0]]

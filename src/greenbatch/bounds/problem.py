@@ -12,6 +12,7 @@ from greenbatch.energy import Site
 from greenbatch.energy.slots import interval_at
 from greenbatch.engine.capabilities import features_of, refuse
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.state import work_s as run_times_s
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -73,9 +74,7 @@ def problem_of(workload: Workload, cluster: Cluster, site: Site, rules: Rules, l
         SupplyExhausted: the power series ends before.
     """
     _check(workload, cluster, site, rules)
-    run_s = workload.run_time_s
-    if rules.overrun == "kill":
-        run_s = np.minimum(run_s, workload.requested_time_s)
+    run_s = run_times_s(workload, cluster, rules)
     first_s = float(workload.submit_s.min())
     work_s = float(run_s @ workload.processors) / cluster.processors
     earliest_s = max(first_s + work_s, float(np.max(workload.submit_s + run_s)))

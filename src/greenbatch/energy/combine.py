@@ -143,11 +143,11 @@ def _placed(
     if align == "trace-start":
         return _Placed(dict(every), _on_trace_clock(every))
     if unix_start_s is None:
-        fix = 'give a trace with UnixStartTime (or set its start), or use align = "trace-start"'
-        raise InputError("the workload has no date", field="site.align", fix=fix)
+        fix = 'set workload.time_zone of a dump, such as "UTC", or workload.unix_start_s, or use align = "trace-start"'
+        raise InputError("the workload has no date, or its time zone is not known", field="site.align", fix=fix)
     if not YEARS_S[0] <= unix_start_s <= YEARS_S[1]:
         problem = f"the trace starts at {unix_start_s:.10g} s of Unix time"
-        raise InputError(problem, field="site.align", fix="correct the trace's UnixStartTime")
+        raise InputError(problem, field="site.align", fix="correct workload.unix_start_s or the trace's UnixStartTime")
     parts = {key: dated(series, unix_start_s) for key, series in every.items()}
     common_s = max(series.start_s for series in parts.values()), min(series.end_s for series in parts.values())
     beyond = None

@@ -35,7 +35,7 @@ _KINDS = {
 """Annotation of a parameter or result -> its compiled type."""
 _PLACED: dict[str, Any] = {}
 """Name for the linker -> the compiled function, which lives as long as the process."""
-_APART: list[tuple[str, Callable[[Reference], str]]] = []
+_APART: list[tuple[type, Callable[[Reference], str]]] = []
 """For each function: the part of the state that it takes, and what compiles or loads it and returns that name."""
 
 
@@ -59,9 +59,10 @@ def _apart(function: Function, told: str) -> Function:
         name = f"{function.__module__}.{function.__name__}.{part.name}"
         if name not in _PLACED:
             with announced(told, variant=f"-{part.name}", kept=is_ours(part)) if told else nullcontext():
-                _PLACED[name] = code = machine_code(function, result(part, *kinds), apart=True)
+                code = machine_code(function, result(part, *kinds), apart=True)
             (compiled,) = code.overloads.values()
             llvm.add_symbol(name, compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+            _PLACED[name] = code  # last: whoever finds it there relies on the symbol
         return name
 
     def call(_: Any, part: Any, *_given: Any) -> Any:
@@ -83,7 +84,7 @@ def _apart(function: Function, told: str) -> Function:
     context = inspect.Parameter("context", inspect.Parameter.POSITIONAL_ONLY)
     cast(Any, call).__signature__ = inspect.Signature([context, first, *others])
     call.__name__, call.__doc__ = function.__name__, function.__doc__
-    _APART.append((first.annotation, place))
+    _APART.append((cast(Any, function).__globals__[first.annotation], place))
     return cast(Function, intrinsic(call))
 
 
@@ -93,6 +94,6 @@ def load(kind: Any) -> None:
         return
     for part in kind.types:  # first, for what a state calls may call what a part of it does
         load(part)
-    for name, place in _APART:
-        if kind.instance_class.__name__ == name:
+    for made, place in _APART:
+        if kind.instance_class is made:
             place(Reference(kind))

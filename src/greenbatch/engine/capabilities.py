@@ -93,6 +93,7 @@ def features_of(
         "power_cap": rules.power_cap_w,
         "import_limit": site is not None and site.held_limit_w < np.inf,
         "overhead": site is not None and site.has_overhead,
+        "storage": site is not None and site.storage is not None,
         "outages": outages,
         "follow": obeyed_text(workload, rules),
         "dvfs": rules.dvfs_level,
@@ -103,9 +104,11 @@ def features_of(
 
 
 def parts_of(program: Program) -> list[tuple[str, str]]:
-    """The parts of a scheduler: kind and name of each."""
-    policy = program.row or ("rule" if program.decider is None else program.decider.name)
-    return [("policy", policy), ("backfilling", program.backfill), ("placement", program.placement)]
+    """The parts of a scheduler: kind and name of each; whether it plans with the whole window is one."""
+    decider = program.decider
+    policy = program.row or ("rule" if decider is None else decider.name)
+    plans = [("plan", "window")] if decider is not None and decider.learn is not None else []
+    return [("policy", policy), *plans, ("backfilling", program.backfill), ("placement", program.placement)]
 
 
 def first_no(
@@ -128,29 +131,34 @@ def first_no(
     return next(found, None)
 
 
-def refuse(
-    told: str, parts: Iterable[tuple[str, str]], features: Mapping[str, object], knows: Sequence[str] = ()
-) -> None:  # fmt: skip
+def refuse(told: str, parts: Iterable[tuple[str, str]], features: Mapping[str, object]) -> None:
     """Refuse parts that do not go together, before anything runs.
 
     Args:
         told: what messages call the parts, such as the name of the scheduler.
         parts: see `first_no`.
         features: see `features_of`.
-        knows: see `first_no`.
 
     Raises:
         InputError: a part does not go with a feature.
     """
-    if (found := first_no(parts, features, knows)) is None:
+    _refuse(told, first_no(parts, features), features)
+
+
+def _refuse(told: str, found: tuple[No, str, str] | None, features: Mapping[str, object]) -> None:
+    if found is None:
         return
-    no, name, feature = found
-    known = capabilities().features
+    (no, name, feature), known = found, capabilities().features
     values = {"name": told, "part": known.get(name, told), "feature": known[feature], "set": features[feature],
               "without": WITHOUT.get(feature, ""), "value": features.get(name, "")}  # fmt: skip
     raise InputError(no.problem.format(**values), field=no.field or told, fix=no.fix.format(**values))
 
 
+def first_no_of(program: Program, features: Mapping[str, object]) -> tuple[No, str, str] | None:
+    """`first_no` for a scheduler."""
+    return first_no(parts_of(program), features, () if program.decider is None else program.decider.knows)
+
+
 def refuse_program(program: Program, features: Mapping[str, object]) -> None:
     """`refuse` for a scheduler."""
-    refuse(program.name, parts_of(program), features, () if program.decider is None else program.decider.knows)
+    _refuse(program.name, first_no_of(program, features), features)

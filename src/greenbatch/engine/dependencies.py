@@ -31,17 +31,15 @@ def preceding_rows(workload: Workload) -> Ints:
     return np.where(is_known, row, -1)
 
 
-def follow_others(workload: Workload, rules: Rules) -> bool:
-    """Whether the submission of any job depends on the schedule."""
-    return rules.dependencies == "obey" and bool((preceding_rows(workload) >= 0).any())
+def follow_others(workload: Workload, rules: Rules) -> int:
+    """How many jobs have a submission that depends on the schedule."""
+    return int(np.count_nonzero(preceding_rows(workload) >= 0)) if rules.dependencies == "obey" else 0
 
 
 def obeyed_text(workload: Workload, rules: Rules) -> str:
-    """For messages: that rules are obeyed under which jobs follow others, and how many do; empty if there are none."""
-    if not follow_others(workload, rules):
-        return ""
-    count = int(np.count_nonzero(preceding_rows(workload) >= 0))
-    return "obey, and " + ("1 job follows another" if count == 1 else f"{count:,} jobs follow others")
+    """For messages: that dependencies are obeyed, and how many jobs follow others; empty if none do."""
+    count = follow_others(workload, rules)
+    return f"obey, and {count:,} {'job follows another' if count == 1 else 'jobs follow others'}" if count else ""
 
 
 def feedback_of(workload: Workload) -> Table[Feedback]:

@@ -18,7 +18,7 @@ from numba.extending import lower_getattr_generic as _lower_getattr_generic
 from numba.extending import models as _models
 from numba.extending import register_model as _register_model
 
-from greenbatch.engine.compile import PLAIN
+from greenbatch.engine.compile import PLAIN, is_ours
 
 types: Any = _numba.types
 cgutils: Any = _cgutils
@@ -38,7 +38,22 @@ class Reference(types.Type):  # type: ignore[misc]
     def __init__(self, of: Any) -> None:
         self.of = of
         self.instance_class = of.instance_class
-        super().__init__(name=f"{of.instance_class.__name__}_{sha256(str(of).encode()).hexdigest()[:16]}")
+        super().__init__(name=f"{of.instance_class.__name__}_{sha256(_written(of).encode()).hexdigest()[:16]}")
+
+
+_SEEN: list[Any] = []
+"""Classes of other packages, in the order in which they were seen."""
+
+
+def _written(of: Any) -> str:
+    """A type as text. A class of another package has a number, for it can be defined again with the same fields."""
+    text = str(of)
+    if not is_ours(of):
+        if of.instance_class not in _SEEN:
+            _SEEN.append(of.instance_class)
+        inner = [_written(each) for each in of.types if hasattr(each, "instance_class")]
+        text = f"{text} {_SEEN.index(of.instance_class)} {inner}"
+    return text
 
 
 @register_model(Reference)

@@ -15,7 +15,7 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.energy.forecasts import ForecastModel, forecast_of
-from greenbatch.engine.dependencies import obeyed_text
+from greenbatch.engine.capabilities import features_of, refuse
 from greenbatch.engine.power.protocol import Power, power_of
 from greenbatch.engine.records import Floats, Ints
 from greenbatch.engine.rules import Rules
@@ -23,7 +23,6 @@ from greenbatch.engine.state import work_s
 from greenbatch.engine.views.decode import power_of_view
 from greenbatch.engine.views.future import Arrivals, Future
 from greenbatch.engine.views.interface import Running, Supply, View
-from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
 RUN = 16
@@ -74,9 +73,8 @@ def truth(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules)
     Raises:
         InputError: it depends on the schedule when some jobs are submitted.
     """
-    if told := obeyed_text(workload, rules):
-        problem = f"is {told}, but a scheduler that knows the future must know all submissions"
-        raise InputError(problem, field="rules.dependencies", fix='use dependencies = "ignore"')
+    features = features_of(workload, cluster, site, rules)
+    refuse("a scheduler that knows the future", [("knowledge", "perfect")], features)
     order, by_id = (np.argsort(column, kind="stable") for column in (workload.submit_s, workload.job_id))
     bare = None if site is None else replace(site, grid=None, storage=None)  # brown energy is that without a battery
     return Truth(workload, power_of(bare), work_s(workload, cluster, rules), order, by_id)

@@ -35,12 +35,6 @@ class Origin:
             line = line_of((*place, inside), self.lines)
             raise InputError(error.problem, file=self.file, line=line, field=field or None, fix=error.fix) from None
 
-    def beside(self, scheduler: str) -> str:
-        """A scheduler of the scenario, ``FILE.py:NAME`` with the file beside that of the scenario, if it is there."""
-        head, stop, name = scheduler.strip().partition(".py:")
-        file = self.file.parent / f"{head}.py"
-        return f"{file}:{name}" if stop and file.is_file() else scheduler
-
     def locate(self, file: str | None, dataset: str | None, section: str = "") -> Path:
         """Path of a file that the scenario refers to, by path or as a known data file.
 

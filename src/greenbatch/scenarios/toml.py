@@ -48,7 +48,9 @@ def read_toml(file: Path) -> tuple[dict[str, Any], dict[Place, int]]:
     except ValueError as error:  # TOMLDecodeError, or a number too long for Python
         at = _AT.search(str(error))
         where = int(at[1]) if at and at[1] else None
-        raise InputError(f"is not TOML: {_AT.sub('', str(error))}", file=file, line=where, fix="correct it") from None
+        other = "give a scenario or a site in TOML; jobs are given with --trace, machines with --cluster"
+        fix = "correct it" if file.suffix == ".toml" else other
+        raise InputError(f"is not TOML: {_AT.sub('', str(error))}", file=file, line=where, fix=fix) from None
     lines = key_lines(text)
     for place in _unprintable(content):
         fix = "leave out line breaks and other control characters"

@@ -40,8 +40,8 @@ def with_outages(table: Mapping[str, Simulated], outages: tuple[Outage, ...]) ->
         InputError: there are no outages.
     """
     if not outages:
-        problem = "the record shows no outages, or no recorded waits"
-        raise InputError(problem, field="--outages", fix="leave it out")
+        problem = "the record shows no outages, or they cannot be told: no waits, or over 1% of its work is left out"
+        raise InputError(problem, field="--outages", fix="leave it out, or keep all jobs that ran")
     found = dict(table)
     for name, each in table.items():
         if name.partition("+")[0] != AS_RECORDED.name:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.notes import left_out_work
 from greenbatch.workload.table import Workload
 
 Floats = NDArray[np.float64]
@@ -19,6 +20,8 @@ SHORTEST_STOP_S = 4 * 3600.0
 """Shortest time without any start in a partition that counts while jobs wait that fit. [s]"""
 UNUSED = 0.2
 """Smallest part of a partition's processors that is free meanwhile."""
+LEFT_OUT = 0.01
+"""Share of the recorded work that may be left out: such jobs ran, and their times look like outages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +73,10 @@ def outages(workload: Workload) -> list[Outage]:
     partition*: no job of the partition starts for at least `SHORTEST_STOP_S`, although jobs of several users wait, the
     one that has waited longest would fit, and at least `UNUSED` of the processors are free. Capacity is the largest
     number of processors ever used at once. Limits of users and accounts, which a record does not show, can look the
-    same.
+    same. So can jobs that ran and are left out, so none is found if these are more than `LEFT_OUT` of the work.
     """
     known = np.isfinite(workload.recorded_wait_s)
-    if not known.any():
+    if not known.any() or left_out_work(workload.notes) > LEFT_OUT:
         return []
     jobs = workload.take(known)
     whole = _use(jobs)

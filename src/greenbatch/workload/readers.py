@@ -99,6 +99,9 @@ def trace_format(path: Path, *, columns: bool = False) -> Format:
     plain = path.name.removesuffix(".gz")
     if plain.endswith(".swf"):
         return "swf"
+    if plain.endswith(".toml"):
+        fix = "give it as a scenario or a site, and a trace of the jobs"
+        raise InputError("is TOML, such as a scenario, and has no jobs", file=path, fix=fix)
     names = column_names(parquet_files(path)[0])
     if names is not None:
         return _parquet_format(names)

@@ -193,7 +193,7 @@ one_of: Callable[[Batch, int], State] = row if PLAIN else intrinsic(_one_of)
 
 
 def _load_apart(kinds: Any) -> None:
-    """Load what the entry points for a state, a part of one or a batch call by address."""
+    """Load what entry points for a state, a part of one or a batch call by address; all of them import this file."""
     for kind in kinds:
         if getattr(kind, "instance_class", None) is Batch:
             _cpu_target.typing_context.refresh()  # else it knows no functions before the first compilation

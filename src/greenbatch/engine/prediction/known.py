@@ -30,7 +30,7 @@ from greenbatch.workload import Workload
 
 
 @per_job("jobs")
-class Known(NamedTuple):
+class Predictors(NamedTuple):
     """Nothing that predicts, one that does, or only what a view shows, whose sender keeps it up to date."""
 
     jobs: Table[Prediction]
@@ -39,59 +39,59 @@ class Known(NamedTuple):
     mixture: Mixture
 
 
-def no_predictor() -> Known:
+def no_predictor() -> Predictors:
     """Requested times stand for run times."""
-    return Known(table_of(Prediction, 0), no_recent(), no_mixture())
+    return Predictors(table_of(Prediction, 0), no_recent(), no_mixture())
 
 
 @predictor_of.register("requested")
-def requested(_: Workload) -> Known:
+def requested(_: Workload) -> Predictors:
     """The same for any window."""
     return no_predictor()
 
 
 @predictor_of.register("last-two")
-def last_two(workload: Workload) -> Known:
+def last_two(workload: Workload) -> Predictors:
     """The mean of the user's last two jobs."""
-    return Known(table_of(Prediction, len(workload)), new_recent([workload.user], 2), no_mixture())
+    return Predictors(table_of(Prediction, len(workload)), new_recent([workload.user], 2), no_mixture())
 
 
 @predictor_of.register("like-jobs")
-def like_jobs(workload: Workload) -> Known:
+def like_jobs(workload: Workload) -> Predictors:
     """The median of the user's last jobs of the same request."""
     recent = new_recent([workload.user, workload.requested_time_s], JOBS)
-    return Known(table_of(Prediction, len(workload)), recent, no_mixture())
+    return Predictors(table_of(Prediction, len(workload)), recent, no_mixture())
 
 
 @predictor_of.register("learned")
-def learned(workload: Workload) -> Known:
+def learned(workload: Workload) -> Predictors:
     """Distributions of run times that are learned while jobs end."""
     mixture = new_mixture(workload.user, workload.requested_time_s, workload.processors)
-    return Known(table_of(Prediction, len(workload)), no_recent(), mixture)
+    return Predictors(table_of(Prediction, len(workload)), no_recent(), mixture)
 
 
-@predicts.register(Known)
-def is_known(predictor: Known) -> bool:
+@predicts.register(Predictors)
+def is_known(predictor: Predictors) -> bool:
     """There is a row for each job."""
     return predictor.jobs.shape[0] > 0
 
 
-@note_running.register(Known)
-def note_like_jobs(predictor: Known, number: int, start_s: float) -> None:
+@note_running.register(Predictors)
+def note_like_jobs(predictor: Predictors, number: int, start_s: float) -> None:
     """The learned distributions ask for how long like jobs have been running."""
     if predictor.mixture.group.shape[0] > 0:
         note_like(predictor.mixture, number, start_s)
 
 
-@forget_running.register(Known)
-def forget_like_jobs(predictor: Known, number: int) -> None:
+@forget_running.register(Predictors)
+def forget_like_jobs(predictor: Predictors, number: int) -> None:
     """See `note_like_jobs`."""
     if predictor.mixture.group.shape[0] > 0:
         forget_like(predictor.mixture, number)
 
 
-@fill.register(Known)
-def fill_row(predictor: Known, number: int, requested_s: float, now_s: float, elapsed_s: float) -> None:
+@fill.register(Predictors)
+def fill_row(predictor: Predictors, number: int, requested_s: float, now_s: float, elapsed_s: float) -> None:
     """The predictions of the last run times do not change while a job runs."""
     if predictor.mixture.group.shape[0] > 0:
         fill_from_mixture(predictor.mixture, predictor.jobs[number], number, requested_s, now_s, elapsed_s)
@@ -99,8 +99,8 @@ def fill_row(predictor: Known, number: int, requested_s: float, now_s: float, el
         fill_from_recent(predictor.recent, predictor.jobs[number], number, requested_s)
 
 
-@learn.register(Known)
-def learn_from_end(predictor: Known, number: int, requested_s: float, run_s: float) -> None:
+@learn.register(Predictors)
+def learn_from_end(predictor: Predictors, number: int, requested_s: float, run_s: float) -> None:
     """By the one that predicts."""
     if predictor.mixture.group.shape[0] > 0:
         learn_run_time(predictor.mixture, number, requested_s, run_s)

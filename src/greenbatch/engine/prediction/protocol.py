@@ -1,7 +1,7 @@
 """What the engine asks of a predictor of run times: a NamedTuple with the field ``jobs``, and these functions.
 
 A new predictor is one file: its class, its implementations, and a line in `predictor_of`. Those of this package are
-one class, `known.Known`.
+one class, `known.Predictors`.
 """
 
 from __future__ import annotations

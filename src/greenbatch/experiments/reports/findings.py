@@ -181,8 +181,8 @@ def _price(frame: polars.DataFrame, name: str, baseline: str, but: str = "") -> 
     named = [f"{_times(ratio)} the {PRICES[metric]}" for metric, ratio in costs.items() if ratio > NOTABLE]
     if named:
         return f" at {listed(named)}"
-    higher = "no" if max(costs.values()) <= 1.0 + ROUNDING else "a barely"
-    return f" at {higher} higher {listed([PRICES[metric] for metric in costs], 'or')}"
+    higher = [PRICES[metric] for metric, ratio in costs.items() if ratio > 1.0 + ROUNDING]
+    return f" at {'a barely' if higher else 'no'} higher {listed(higher or [PRICES[metric] for metric in costs], 'or')}"
 
 
 def _times(ratio: float) -> str:

@@ -19,6 +19,7 @@ from greenbatch.notes import JOBS, Note, left_out_work, ordered, percent
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from greenbatch.engine.outcome import Outcome
     from greenbatch.experiments.running.compare import Comparison
     from greenbatch.experiments.running.sweep import Sweep
     from greenbatch.workload import Workload
@@ -48,9 +49,15 @@ def _of_record(comparison: Comparison) -> list[Note]:
     baseline, first = comparison.example.get(comparison.baseline), len(comparison.starts) > 1
     waits = recorded_wait_notes(baseline, first=first) if baseline and not is_record(baseline.scheduler) else []
     return [
-        *mismatch_notes(baseline), *waits, *record_notes(comparison.example.values(), first=first),
+        *mismatch_notes(_simulated(comparison)), *waits, *record_notes(comparison.example.values(), first=first),
         *outage_notes(comparison.scenario.workload),
     ]  # fmt: skip
+
+
+def _simulated(comparison: Comparison) -> Outcome | None:
+    """The outcome that shows whether the machine is like the recorded one: the baseline's, but never the record's."""
+    rules = {name: each for name, each in comparison.example.items() if not is_record(each.scheduler)}
+    return rules.get(comparison.baseline) or rules.get("fcfs+easy") or next(iter(rules.values()), None)
 
 
 def notes_of_sweep(sweep: Sweep) -> tuple[Note, ...]:
