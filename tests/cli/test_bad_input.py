@@ -275,8 +275,8 @@ FLAGS = [
         "power supply",
     ),
     (
-        (*SIMULATE[:3], "--scheduler", "fcfs", "--trace", "small.toml", "--out", "out"),
-        "small.toml: is TOML, such as a scenario, and has no",
+        (*SIMULATE[:3], "--scheduler", "fcfs", "--trace", "good.toml", "--out", "out"),
+        "good.toml: is TOML, such as a scenario, and has no",
     ),
     (("whatif", "--trace", "good.swf", "--site", "good.swf", "--out", "out"), "jobs are given with --trace"),
     (("compare",), "--out"),
