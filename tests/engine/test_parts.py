@@ -1,4 +1,4 @@
-"""A new kind of machine and a new kind of supply: a class and a few functions each, and a registration.
+"""A new kind of machine, of capacity and of supply: a class and a few functions each, and a registration.
 
 No other file of the engine knows of them, and `simulate` runs with them as with any other.
 """
@@ -12,14 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from cases import ESTIMATES, job_lists, workload
+from digests import random_jobs
 from driven import run_from_views
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain import Job
 
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.energy import Site
 from greenbatch.engine.accounts import books
+from greenbatch.engine.capacity.levels import next_level_s, stays_powered
+from greenbatch.engine.capacity.varying import capacity_of
 from greenbatch.engine.compile import cache_folder, compiled_small
 from greenbatch.engine.decide import decide
 from greenbatch.engine.machine.resources import fits, give, machine_of, next_change_s, take
@@ -96,6 +99,39 @@ def give_to_night_pool(
 @next_change_s.register(NightPool)
 def dawn_s(machine: NightPool, now_s: float) -> float:
     return next_edge_s(now_s, DAWN_S, DAY_S)
+
+
+# ---------------------------------------------------------------- a capacity: what would be capacity/curfew.py
+
+
+class CurfewCluster(Cluster):
+    """A cluster on which no job runs at ten in the evening if its request allows that, on a pool or on nodes."""
+
+
+class Curfew(NamedTuple):
+    """No job that requests less than a day starts if it could still run at ten."""
+
+    begins_s: Floats
+    """Time of the day, shape (1,). [s]"""
+
+
+@capacity_of.register
+def curfew_of(cluster: CurfewCluster, workload: Workload, totals: MachineTotals) -> Curfew:
+    return Curfew(np.array([DUSK_S]))
+
+
+@stays_powered.register(Curfew)
+def ends_before_curfew(
+    capacity: Curfew, totals: MachineTotals, expected: Any, clock: Clock, job: int, requested_s: float
+) -> bool:
+    return bool(
+        requested_s >= DAY_S or clock.now_s + requested_s <= next_edge_s(clock.now_s, capacity.begins_s[0], DAY_S)
+    )
+
+
+@next_level_s.register(Curfew)
+def next_curfew_s(capacity: Curfew, now_s: float) -> float:
+    return float(next_edge_s(now_s, capacity.begins_s[0], DAY_S))
 
 
 # ---------------------------------------------------------------- a supply: what would be power/tariffed.py
@@ -260,6 +296,23 @@ def test_cost_is_counted_during_the_run_as_well() -> None:
         session.apply(Start(0))
     assert session.state.ledger.cost == pytest.approx(books(session.outcome()).cost, rel=1e-12)
     assert session.state.ledger.cost > 0
+
+
+@pytest.mark.parametrize("on_nodes", [False, True])
+@pytest.mark.parametrize("name", ["fcfs+easy", "f2+first-fit", "fcfs+none"])
+def test_a_capacity_goes_with_any_machine(name: str, on_nodes: bool) -> None:
+    """At ten in the evening nothing runs, and every job runs at last."""
+    draw, jobs = np.random.default_rng(5), workload(random_jobs(5, 40))
+    run_s = draw.uniform(600.0, 20 * HOUR_S, 40).round()
+    submit_s = np.sort(draw.uniform(0.0, 3 * DAY_S, 40).round())
+    jobs = jobs.with_columns(submit_s=submit_s, run_time_s=run_s, requested_time_s=run_s)
+    groups = (NodeGroup(name="a", count=2, processors=4, static_power_w=0.0),)
+    cluster = CurfewCluster.of_nodes(groups) if on_nodes else CurfewCluster.pooled(8)
+    outcome = simulate(jobs, cluster, None, Rules(), scheduler(name))
+    curfews_s = np.arange(DUSK_S, outcome.end_s.max(), DAY_S)
+    runs = (outcome.start_s[:, None] < curfews_s) & (outcome.end_s[:, None] > curfews_s)
+    assert np.isfinite(outcome.end_s).all()
+    assert not runs.any()
 
 
 @pytest.mark.compiled

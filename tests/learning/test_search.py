@@ -546,7 +546,6 @@ def test_two_trainings_never_share_a_folder(small: Scenario, tmp_path: Path) -> 
     ("name", "scenario", "overrides"),
     [
         ("gas-marl-plus", "default", {"training.windows": 2, "training.jobs": 40}),
-        ("rlscheduler-plus", "default", {"training.windows": 3, "training.jobs": 40}),
         ("ineps-plus", "ineps/adaptability-mixed", {"training.windows": 2, "training.jobs": 30}),
     ],
 )

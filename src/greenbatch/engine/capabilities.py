@@ -1,4 +1,7 @@
-"""What works with what: the table ``capabilities.toml``, and the one function that refuses from it."""
+"""What works with what: the table ``capabilities.toml``, and the functions that refuse from it.
+
+`refuse_program` is asked before a simulation or a driver of views begins, `refuse` by bounds and environments.
+"""
 
 from __future__ import annotations
 

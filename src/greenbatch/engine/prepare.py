@@ -81,7 +81,7 @@ def _check_parts(
     """Refuse parts that do not fit together.
 
     Raises:
-        InputError: as for `prepare`, or the scheduler does not know a power cap or outages.
+        InputError: as for `prepare`, or the parts do not go together, see `capabilities`.
     """
     if len(workload) == 0:
         raise InputError("has no jobs", field=workload.name, fix="choose a window with jobs")

@@ -163,7 +163,7 @@ def _switch(machine: Nodes, now_s: float) -> int:
         if node.boots_again:
             node.boots_again = 0
             _boot(machine, number, now_s)
-    else:
+    else:  # it has booted
         node.phase, node.on_since_s = ON, now_s
         totals.load_w += node.idle_w - node.boot_w
         _begin_jobs(machine, number, now_s)
