@@ -279,6 +279,15 @@ def test_names_are_shown_with_escapes(here: Path) -> None:
     assert errors.visible("Größe 1 m²\u00a0±") == "Größe 1 m²\u00a0±"
 
 
+def test_the_folder_that_was_written_is_shown_without_control_characters(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name with a carriage return would write over the line."""
+    words = ["simulate", "--scenario", "default", "--scheduler", "fcfs", "--jobs", "20", "--out", "a\rb\x1b[2J"]
+    assert main(words) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == r"written to a\rb\x1b[2J"
+
+
 @pytest.mark.parametrize("bad", ["\x1b[2J", "\u202e", "\x9b0m", "\u2028"])
 def test_a_scenario_with_such_a_name_is_refused(here: Path, bad: str) -> None:
     text = SCENARIO.replace('"theirs"', json.dumps(f"x{bad}")).replace('["evil.py:rule"]', '["fcfs"]')

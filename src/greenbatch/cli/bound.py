@@ -10,7 +10,7 @@ from greenbatch.cli.flags import Positive, Switch, items, workers_of
 from greenbatch.cli.flags import whole as whole_number
 from greenbatch.cli.listing import say_notes
 from greenbatch.cli.progress import progress_line
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, visible
 
 
 def bound(
@@ -107,7 +107,7 @@ def bound(
         return
     Console().print(TerminalTable(bounds_table(found)))
     if out is not None:
-        print(f"written to {out}")
+        print(f"written to {visible(str(out))}")
 
 
 KINDS = ("published", "held-out", "both")

@@ -12,7 +12,7 @@ from greenbatch.cli.flags import Natural, Positive, Switch, interrupted, items, 
 from greenbatch.cli.flags import whole as whole_number
 from greenbatch.cli.listing import say, say_notes, say_what_is_there
 from greenbatch.cli.progress import progress_line
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, visible
 from greenbatch.notes import Note
 from greenbatch.workers import Workers
 
@@ -204,7 +204,7 @@ def run_comparison(
     pieces.remove()
     print_comparison(comparison, json=json, in_words=words)
     if out is not None and not json:
-        print(f"written to {out}")
+        print(f"written to {visible(str(out))}")
     if comparison.interrupted or not drawn:
         raise interrupted(done, drawn=drawn, written=out is not None, command=COMMAND.get())
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from greenbatch.cli.flags import interrupted
 from greenbatch.cli.listing import say, say_notes, say_what_is_there
 from greenbatch.cli.progress import progress_line
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, visible
 from greenbatch.workers import Workers
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def run_sweep(
     pieces.remove()
     print_sweep(made, partial, json=json, unit_cost=unit_cost)
     if out is not None and not json:
-        print(f"written to {out}")
+        print(f"written to {visible(str(out))}")
     if partial or not drawn:
         raise interrupted(f"{done} of {total} windows", drawn=drawn, written=out is not None, command=COMMAND.get())
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from greenbatch.cli.flags import Natural, Positive, Switch
 from greenbatch.cli.listing import say_notes
 from greenbatch.cli.progress import progress_line
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, visible
 
 
 def estimate(
@@ -111,4 +111,4 @@ def estimate(
     for made in (agreement_table, value_table):
         Console().print(TerminalTable(made(found)))
     if out is not None:
-        print(f"written to {out}")
+        print(f"written to {visible(str(out))}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from greenbatch.cli.flags import Switch
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, visible
 
 
 def export(model: str, *, out: Path, force: Switch = False) -> None:
@@ -44,7 +44,7 @@ def export(model: str, *, out: Path, force: Switch = False) -> None:
         raise InputError(problem, file=out, field="--out", fix="choose a file in a folder you may write to") from None
     for what, tensors in (("inputs", session.get_inputs()), ("outputs", session.get_outputs())):
         print(f"{what:8} " + ", ".join(f"{each.name} {_shape(each.shape)}" for each in tensors))
-    print(f"written to {out} ({len(content):,} bytes)")
+    print(f"written to {visible(str(out))} ({len(content):,} bytes)")
 
 
 def _shape(lengths: list[str | int]) -> str:

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from greenbatch.cli.flags import Natural, Positive, Switch, Texts
 from greenbatch.cli.listing import say_notes
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +115,10 @@ def record(
         write_record(folder, provenance(**own, settings=settings, seed=seed, command=COMMAND.get()))
     Console().print(TerminalTable(_table(done)))
     say_notes([*_notes(done, question), *question.notes], f"{RECORD} in {out}")
-    print(f"{done.decisions:,} decisions of {len(done.starts):,} episodes, {size / 1e6:.3g} MB, written to {out}")
+    print(
+        f"{done.decisions:,} decisions of {len(done.starts):,} episodes, {size / 1e6:.3g} MB, "
+        f"written to {visible(str(out))}"
+    )
 
 
 def _numbers(text: str) -> list[float]:

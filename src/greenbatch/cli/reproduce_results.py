@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from greenbatch.cli.progress import progress_line
+from greenbatch.errors import visible
 
 if TYPE_CHECKING:
     from greenbatch.experiments.reports.tables import Table
@@ -49,7 +50,7 @@ def evaluate_and_tell(
         return
     show(made)
     if target is not None:
-        print(f"written to {target}")
+        print(f"written to {visible(str(target))}")
 
 
 def test_and_tell(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from greenbatch.cli.flags import Natural, Positive, Switch
 from greenbatch.cli.listing import say_notes
+from greenbatch.errors import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +95,7 @@ def simulate(
     print(f"{question.name}, {scheduler}")
     for label, value in headline(metrics):
         print(f"  {label:30} {value}")
-    print(f"written to {out}")
+    print(f"written to {visible(str(out))}")
 
 
 def headline(metrics: Mapping[str, float | int | None]) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from greenbatch.cli.flags import Natural, Positive, Switch, Texts, check_training_flags, resume_line, workers_of
 from greenbatch.cli.listing import say, say_notes
 from greenbatch.cli.progress import clock
-from greenbatch.errors import InputError, Interrupted
+from greenbatch.errors import InputError, Interrupted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -182,4 +182,4 @@ def _print_result(counters: Counters, plan: Plan, model: Path) -> None:
         say(line)
     if read_record(model).training.untrained:
         print(f"warning: the model is untrained, its weights are the initial ones{_HINT}")
-    print(f"written to {model.parent}; use it as {plan.preset.name}@{model}+{plan.backfill}")
+    print(f"written to {visible(str(model.parent))}; use it as {plan.preset.name}@{model}+{plan.backfill}")

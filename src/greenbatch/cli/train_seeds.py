@@ -10,7 +10,7 @@ from typing import Any
 from greenbatch.cli.flags import Texts, items, resume_line, whole
 from greenbatch.cli.listing import say
 from greenbatch.cli.progress import progress_line
-from greenbatch.errors import InputError, Interrupted
+from greenbatch.errors import InputError, Interrupted, visible
 from greenbatch.workers import Workers, several, where
 
 
@@ -73,4 +73,4 @@ def train_seeds(
         finished = f"{len(plans) - len(left) + len(done)} of {len(plans)} trainings are finished"
         raise Interrupted(finished, resume=resume_line(COMMAND.get())) from None
     (folder, plan), *_ = plans.items()
-    print(f"written to {out}; use one as {plan.preset.name}@{folder / MODEL}+{plan.backfill}")
+    print(f"written to {visible(str(out))}; use one as {plan.preset.name}@{folder / MODEL}+{plan.backfill}")

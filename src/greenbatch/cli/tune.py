@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from greenbatch.cli.flags import Natural, Positive, Switch, items, workers_of
 from greenbatch.cli.listing import say, say_notes
 from greenbatch.display import windows_text
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, visible
 from greenbatch.notes import Note
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def tune(
     for line in _in_words(tuned, scheduler, weights):
         say(line)
     if out is not None:
-        say(f"written to {out}")
+        say(f"written to {visible(str(out))}")
 
 
 def _in_words(tuned: Tuned, given: str, weights: Mapping[str, float]) -> list[str]:
