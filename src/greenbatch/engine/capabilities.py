@@ -31,7 +31,7 @@ class No:
     """Parts that do not go with some features."""
 
     part: str
-    """Which kind of part: policy, backfilling, placement, bound, environment, or another feature."""
+    """Which kind of part: a key of ``[parts]``."""
     features: tuple[str, ...]
     kind: str
     """``by definition``, ``physics`` or ``to do``."""
