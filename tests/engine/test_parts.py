@@ -23,9 +23,10 @@ from greenbatch.energy import Site
 from greenbatch.engine.accounts import books
 from greenbatch.engine.capacity.levels import next_level_s, stays_powered
 from greenbatch.engine.capacity.varying import capacity_of
-from greenbatch.engine.compile import cache_folder, compiled_small
+from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.decide import decide
 from greenbatch.engine.machine.resources import fits, give, machine_of, next_change_s, take
+from greenbatch.engine.machine_code.kept import cache_folder
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, enter
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow, forecast_w, power_of
@@ -189,7 +190,7 @@ def flow_at_a_tariff(
 
 # ---------------------------------------------------------------- and they work
 
-FOUND = (b"power.series", b"NightPool", b"Tariffed", b"is_night")
+FOUND = (b"power.supply", b"NightPool", b"Tariffed", b"is_night")
 SCHEDULERS = ["fcfs+easy", "f2+green", "fcfs+conservative", "cheapest-start"]
 
 
@@ -325,7 +326,7 @@ def test_machine_code_for_parts_elsewhere_is_never_kept() -> None:
     assert own.start_s.tolist() == outcome.start_s.tolist()
     files = list(cache_folder().rglob("*"))
     kept = {name: [file for file in files if file.is_file() and name in file.read_bytes()] for name in FOUND}
-    assert kept[b"power.series"], "what is kept can be searched"
+    assert kept[FOUND[0]], "what is kept can be searched"
     assert not any(kept[name] for name in FOUND[1:])
     assert not [file for file in files if Path(__file__).stem in file.name or "Night" in file.name]
 

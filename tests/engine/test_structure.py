@@ -15,10 +15,10 @@ import pytest
 
 import greenbatch
 from greenbatch.engine import records
-from greenbatch.engine.compile import sources
 from greenbatch.engine.views import memory
 
 SOURCE = Path(greenbatch.__file__).parent
+SLOTS = "energy/slots.py"
 DECORATORS = ("compiled", "compiled_small", "compiled_allocating")
 
 
@@ -34,8 +34,9 @@ class Function(NamedTuple):
 
 
 def engine_files() -> dict[str, str]:
-    """Name -> text of every file with compiled functions."""
-    return {file.relative_to(SOURCE).as_posix(): file.read_text(encoding="utf-8") for file in sources()}
+    """Name -> text of every file of the engine and of compiled policies."""
+    compiled = ("engine/", "policies/compiled/", SLOTS)
+    return {name: text for name, text in all_files().items() if name.startswith(compiled)}
 
 
 def all_files() -> dict[str, str]:
@@ -154,7 +155,6 @@ def test_fields_of_records_are_no_methods_of_numpy() -> None:
 
 # ---------------------------------------------------------------- slots
 
-SLOTS = "energy/slots.py"
 SIZES = {"engine/views/decode.py:state_of", "engine/prepare.py:check_slots", "engine/state.py:new_state",
          "energy/site.py:horizon_slots", "energy/site.py:_facts", "energy/site.py:month_at",
          "engine/capacity/value.py:_count_until", "engine/capacity/value.py:lateness", "engine/observe/image.py:draw",

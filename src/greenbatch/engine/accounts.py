@@ -14,12 +14,12 @@ import numpy as np
 
 from greenbatch.energy import Site
 from greenbatch.engine.compile import entry
+from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.power import supply  # noqa: F401  (registers the supply of a site)
 from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, command, flow, power_of
 from greenbatch.engine.records import Floats, Ledger, dtype_of, table_of
-from greenbatch.engine.references import by_reference
 from greenbatch.errors import InputError
 
 if TYPE_CHECKING:

@@ -9,14 +9,15 @@ from typing import Any, cast
 
 import numba as _numba
 
-from greenbatch.engine.compile import PLAIN, entry, is_ours, machine_code, whole
+from greenbatch.engine.compile import PLAIN, entry, machine_code, whole
 from greenbatch.engine.decide import Rule, decide
 from greenbatch.engine.events import next_wake_s
 from greenbatch.engine.machine.node_choice import can_take_on, want
+from greenbatch.engine.machine_code.kept import is_ours
+from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.stacked import StateType, type_of
 from greenbatch.engine.power.protocol import ranked_w
 from greenbatch.engine.records import Floats
-from greenbatch.engine.references import by_reference
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, advance, apply, is_due
 from greenbatch.engine.views.interface import Attributes, Predicted, Queue
@@ -170,14 +171,14 @@ def no_rule() -> Rule:
     return cast(Rule, machine_code(_without_rule, _COLUMN(QUEUE_TYPE), allocates=True))
 
 
-def compile_rule(function: Rule, *, cached: bool) -> Rule:
+def compile_rule(function: Rule, *, checked: bool) -> Rule:
     """Compile a priority rule.
 
     Raises:
         Exception: Numba cannot compile it, in which case it can raise anything, even AssertionError; or it does not
             return a column of floats. The rule can still run as plain Python.
     """
-    code = machine_code(function, _COLUMN(QUEUE_TYPE), cached=cached, allocates=True, checked=not cached)
+    code = machine_code(function, _COLUMN(QUEUE_TYPE), allocates=True, checked=checked)
     if not PLAIN and code.nopython_signatures[0].return_type != _COLUMN:
         raise TypeError(f"{function.__name__} returns {code.nopython_signatures[0].return_type}")
     return cast(Rule, code)

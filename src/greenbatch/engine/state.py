@@ -26,7 +26,7 @@ from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
     reservation,
 )
 from greenbatch.engine.machine.resources import Machine, machine_of
-from greenbatch.engine.power import ranked, supply  # noqa: F401  (registers the supply of a site)
+from greenbatch.engine.power import build, ranked, supply  # noqa: F401  (registers the supply of a site)
 from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import Power, is_commanded, power_of
 from greenbatch.engine.prediction.known import no_predictor

@@ -1,8 +1,8 @@
 """The only ways to move the clock: `advance` to the next decision, and `apply` what was decided.
 
-Compiled policies, rules, agents and Python objects use the same two, which are compiled once for each kind of state
-(`engine.apart`). A job that must start next (``sticky``) is a part of the clock, so that the simulation can be left,
-saved and resumed at any event.
+Compiled policies, rules, agents and Python objects use the same two, which are compiled once for each kind of state,
+see `engine.machine_code.apart`. A job that must start next (``sticky``) is a part of the clock, so that the simulation
+can be left, saved and resumed at any event.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.apart import compiled_apart
 from greenbatch.engine.backfill import backfill, backfill_arrival
 from greenbatch.engine.capacity.admission import on_action
 from greenbatch.engine.capacity.levels import is_over, most_moves, next_level_s
@@ -56,6 +55,7 @@ from greenbatch.engine.machine.competition import block, clear_reservation, comp
 from greenbatch.engine.machine.node_choice import want_none
 from greenbatch.engine.machine.resources import is_recorded
 from greenbatch.engine.machine.work import most_switches
+from greenbatch.engine.machine_code.apart import compiled_apart
 from greenbatch.engine.power.protocol import command, commanded_w, is_commanded, ranked_w
 from greenbatch.engine.queue import position_of, sort_twins
 from greenbatch.engine.records import Clock, Expected, Table

@@ -13,7 +13,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, cast
 from numba.extending import overload as _overload
 
 from greenbatch.engine.compile import OPTIONS
-from greenbatch.engine.linking import PART
+from greenbatch.engine.machine_code.linking import PART
 
 overload: Any = _overload
 
@@ -81,7 +81,7 @@ def variant(
             return add
 
         function.register = register
-        function.table = table
+        function.table, function.otherwise = table, otherwise
         return cast("Variant[P, T]", function)
 
     return declare

@@ -266,7 +266,7 @@ def _compile(function: RuleFunction, built_in: bool, _: tuple[Hashable, ...]) ->
     from greenbatch.engine.entry_points import compile_rule
 
     try:
-        return compile_rule(function, cached=built_in)
+        return compile_rule(function, checked=not built_in)
     except Exception:  # noqa: BLE001  (Numba raises anything on unsupported code, even AssertionError)
         return None
 

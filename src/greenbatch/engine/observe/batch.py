@@ -22,6 +22,7 @@ from greenbatch.engine.compile import compiled_small, entry, whole
 from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.machine.node_choice import node_count, want
 from greenbatch.engine.machine.node_tables import ANY
+from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.features import (
     FREE_PROCESSORS,
     IS_SUSPEND,
@@ -39,7 +40,6 @@ from greenbatch.engine.observe.pair_rows import fill_pair_choices, fill_pair_row
 from greenbatch.engine.observe.reward_totals import update_totals
 from greenbatch.engine.observe.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
-from greenbatch.engine.references import by_reference
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, advance, apply, start_now, wait_until
 

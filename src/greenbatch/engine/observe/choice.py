@@ -13,6 +13,7 @@ from numba import types as _types
 
 from greenbatch.engine.compile import entry
 from greenbatch.engine.machine.resources import Machine
+from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.batch import (
     LAYOUT_TYPE,
     SEEN_TYPE,
@@ -25,7 +26,6 @@ from greenbatch.engine.observe.batch import (
 )
 from greenbatch.engine.observe.image import CHANNELS, bytes_of
 from greenbatch.engine.observe.stacked import StateType, type_of
-from greenbatch.engine.references import by_reference
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply
 from greenbatch.engine.views.decode import state_of

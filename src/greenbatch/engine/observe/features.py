@@ -15,12 +15,13 @@ from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.capacity.admission import choosable_position, pool_figure
 from greenbatch.engine.capacity.levels import ahead_now, ahead_to, look_ahead_s, powered_ahead
 from greenbatch.engine.capacity.suspension import asked_s
+from greenbatch.engine.codes import SUPPLY_EXHAUSTED
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.feature import Feature
 from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.power.protocol import BROWN, forecast_w, rates_at
-from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s, slots_ahead
+from greenbatch.engine.power.slots import is_inside, next_edge_s, slot_at, slot_start_s, slots_ahead
 from greenbatch.engine.prediction.protocol import predicted_of
 from greenbatch.engine.records import Column, Job, Singles, Table
 from greenbatch.engine.state import ATTRIBUTES, State
@@ -322,8 +323,11 @@ def fill_running(s: State, columns: Table[Column], rows: int, out: Singles, at: 
 @compiled_small
 def _priced(s: State, feature: int, slot: int, current: int) -> float:
     """What a kWh costs or emits in a forecast slot; later slots repeat the window of the forecast."""
-    shown = current + slots_ahead(s.power.slots, s.clock, slot, current)
-    rates = rates_at(s.power, shown % s.power.slots.count)
+    slots = s.power.slots
+    if not is_inside(slots, current):
+        s.clock.status = SUPPLY_EXHAUSTED
+        return 0.0
+    rates = rates_at(s.power, (current + slots_ahead(slots, slot, current)) % slots.count)
     if feature == GRID_PRICE:
         each = rates.grid
     elif feature == SOURCE_PRICE:

@@ -18,6 +18,7 @@ from numba import types as _types
 
 from greenbatch.engine.compile import compiled, compiled_small, entry, whole
 from greenbatch.engine.limits import can_start
+from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.batch import (
     LAYOUT_TYPE,
     SEEN_TYPE,
@@ -33,7 +34,6 @@ from greenbatch.engine.observe.batch import (
 from greenbatch.engine.observe.features import job_in
 from greenbatch.engine.observe.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.records import Bools, Floats, Ints
-from greenbatch.engine.references import by_reference
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, wait_until
 

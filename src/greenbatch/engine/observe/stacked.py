@@ -9,11 +9,10 @@ from typing import Any, NamedTuple, cast
 
 import numba as _numba
 import numpy as np
-from numba.core.registry import cpu_target as _cpu_target
 from numba.extending import intrinsic as _intrinsic
 
-from greenbatch.engine import apart
 from greenbatch.engine.compile import LOADERS, PLAIN
+from greenbatch.engine.machine_code import apart
 from greenbatch.engine.records import Floats, Ints, RewardTotals, Table, UserTotals, dtype_of
 from greenbatch.engine.state import State
 
@@ -157,20 +156,20 @@ def batch_type(states: StateType) -> Any:
     return types.NamedTuple([stacked(states.numba), *others], Batch)
 
 
-def _row_type(context: Any, part: Any) -> Any:
+def _row_type(part: Any) -> Any:
     """Type of a state or of a part of it in one simulation, from its type in a batch."""
     if isinstance(part, types.BaseNamedTuple):
         shared = getattr(part.instance_class, "SHARED", ())
         kinds = zip(part.fields, part.types, strict=True)
-        inner = [each if name in shared else _row_type(context, each) for name, each in kinds]
+        inner = [each if name in shared else _row_type(each) for name, each in kinds]
         return types.BaseTuple.from_types(inner, part.instance_class)
-    return context.resolve_function_type(operator.getitem, (part, types.intp), {}).return_type
+    return part.dtype if part.ndim == 1 else types.Array(part.dtype, part.ndim - 1, "C")
 
 
 def _one_of(typing_context: Any, batch: Any, b: Any) -> Any:
     """`row` for compiled code, written out for the type of the states."""
     states = batch.fields.index("states")
-    result = _row_type(typing_context, batch.types[states])
+    result = _row_type(batch.types[states])
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def picked(value: Any, part: Any, wanted: Any) -> Any:
@@ -196,8 +195,7 @@ def _load_apart(kinds: Any) -> None:
     """Load what entry points for a state, a part of one or a batch call by address; all of them import this file."""
     for kind in kinds:
         if getattr(kind, "instance_class", None) is Batch:
-            _cpu_target.typing_context.refresh()  # else it knows no functions before the first compilation
-            apart.load(_row_type(_cpu_target.typing_context, kind.types[kind.fields.index("states")]))
+            apart.load(_row_type(kind.types[kind.fields.index("states")]))
         else:
             apart.load(kind)
 

@@ -6,18 +6,11 @@ serves the load is taken if it cannot, the battery is drained by the whole need 
 is not limited. ``peak-shaving`` gives what exceeds a limit on imports, takes surplus, and refills from the grid below
 the limit. ``price-arbitrage`` follows a plan, see `power.arbitrage`. ``scheduler`` does what the scheduler commanded
 last (`interface.Charge`), and serves the load at most.
-
-One type for all rules: a type each would compile the simulator once more for each.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from greenbatch.engine.compile import compiled_small
-from greenbatch.engine.power.arbitrage import Arbitrage, Here, arbitrage_w
-from greenbatch.engine.power.storage import Battery, Charge
-from greenbatch.engine.records import Floats, Ints, shared
 
 GREEDY, PEAK_SHAVING, PRICE_ARBITRAGE, SCHEDULER = range(4)
 """Codes of the rules."""
@@ -26,26 +19,18 @@ NAMES = {"greedy": GREEDY, "peak-shaving": PEAK_SHAVING, "price-arbitrage": PRIC
 """`energy.Storage.dispatch` -> code."""
 
 
-@shared("rule", "limit_w")
-class Dispatch(NamedTuple):
-    """A rule and its parameters."""
-
-    rule: Ints
-    """Code, shape (1,)."""
-    limit_w: Floats
-    """Limit on imports, for ``peak-shaving``, shape (1,). [W]"""
-    arbitrage: Arbitrage
-    """Plan of ``price-arbitrage``."""
-
-
 @compiled_small
-def asked_w(dispatch: Dispatch, battery: Battery, charge: Charge, here: Here) -> float:
-    """Power that the battery is asked to take, < 0 to give, until the slot ends. [W]"""
-    rule = dispatch.rule[0]
+def asked_w(rule: int, peak_w: float, command_w: float, net_w: float) -> float:
+    """Power that the battery is asked to take, < 0 to give, until the slot ends, by a rule without a plan. [W]
+
+    Args:
+        rule: its code.
+        peak_w: limit on imports of ``peak-shaving``. [W]
+        command_w: what the scheduler commanded last. [W]
+        net_w: load of the facility less renewable power. [W]
+    """
     if rule == GREEDY:
-        return -here.net_w
+        return -net_w
     if rule == PEAK_SHAVING:
-        return float(dispatch.limit_w[0] - here.net_w)
-    if rule == SCHEDULER:
-        return max(charge.command_w, -max(here.net_w, 0.0))
-    return float(arbitrage_w(dispatch.arbitrage, battery, charge, here))
+        return peak_w - net_w
+    return max(command_w, -max(net_w, 0.0))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from greenbatch.energy import slots as plain
-from greenbatch.engine.codes import SUPPLY_EXHAUSTED
 from greenbatch.engine.compile import compiled_small
-from greenbatch.engine.records import Clock, Slots
+from greenbatch.engine.records import Slots
 
 edge_s = compiled_small(plain.edge_s)
 interval_at = compiled_small(plain.interval_at)
@@ -37,16 +36,17 @@ def next_edge_s(time_s: float, origin_s: float, step_s: float) -> float:
 
 
 @compiled_small
-def slots_ahead(slots: Slots, clock: Clock, slot: int, current: int) -> int:
-    """How many slots after the current one the forecast shows a slot; later slots repeat the window of the forecast.
+def is_inside(slots: Slots, slot: int) -> bool:
+    """Whether the series covers a slot: always, if it repeats."""
+    return slots.repeats != 0 or 0 <= slot < slots.count
 
-    0 and a status if the current slot is outside a series that does not repeat.
+
+@compiled_small
+def slots_ahead(slots: Slots, slot: int, current: int) -> int:
+    """How many slots after the current one, which is inside the series, the forecast shows a slot.
+
+    Later slots repeat the window of the forecast.
     """
-    window = slots.forecast
-    if not slots.repeats:
-        if current < 0 or current >= slots.count:
-            clock.status = SUPPLY_EXHAUSTED
-            return 0
-        window = min(window, slots.count - current)
+    window = slots.forecast if slots.repeats else min(slots.forecast, slots.count - current)
     ahead = slot - current
     return ahead % window if ahead >= window else max(ahead, 0)

@@ -38,6 +38,8 @@ class Charge:
     """The part of it that was charged from renewable power."""
     planned_slot: int
     """Slot that was planned last, see `power.arbitrage`."""
+    pieces: int
+    """Pieces of the cost-to-go of that plan."""
     command_w: float
     """Power that the scheduler wants it to take, < 0 to give."""
     ranked_slot: int

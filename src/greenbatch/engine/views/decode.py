@@ -13,9 +13,9 @@ import numpy as np
 from greenbatch.energy.slots import interval_at
 from greenbatch.engine.machine.pool import Pool
 from greenbatch.engine.machine.resources import Machine
+from greenbatch.engine.power.build import supply_of_series
 from greenbatch.engine.power.costs import no_costs
 from greenbatch.engine.power.protocol import Power, power_of
-from greenbatch.engine.power.supply import supply_of_series
 from greenbatch.engine.prediction.known import no_predictor
 from greenbatch.engine.prediction.protocol import Predictor
 from greenbatch.engine.records import MachineTotals, Prediction, Slots, record_of, table_of

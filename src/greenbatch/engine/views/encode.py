@@ -9,7 +9,7 @@ import numpy as np
 from greenbatch.engine.capacity.varying import CapacityPart, Varying
 from greenbatch.engine.machine.node_tables import ON, Nodes
 from greenbatch.engine.machine.resources import Machine
-from greenbatch.engine.power.supply import seen_storage
+from greenbatch.engine.power.build import seen_storage
 from greenbatch.engine.prediction.protocol import predicts
 from greenbatch.engine.records import Clock, Int32s, Ints, MachineTotals
 from greenbatch.engine.scores import queue_now

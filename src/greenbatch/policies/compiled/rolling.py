@@ -17,10 +17,10 @@ from greenbatch.engine.codes import BACKFILL, END, SWITCH
 from greenbatch.engine.compile import compiled, entry, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import type_of_decider
+from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.stacked import StateType, type_of
 from greenbatch.engine.power.protocol import flow
 from greenbatch.engine.prediction.protocol import SHORT_S
-from greenbatch.engine.references import by_reference
 from greenbatch.engine.state import State
 from greenbatch.engine.step import advance
 

@@ -31,6 +31,7 @@ from greenbatch.engine.compile import compiled, entry, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import type_of_decider
 from greenbatch.engine.machine.resources import fits_beside
+from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.reward_totals import update_totals
 from greenbatch.engine.observe.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.power.protocol import BROWN, Weights, usual_weight
@@ -38,7 +39,6 @@ from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.queue import position_of
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Floats, Ints, Job
-from greenbatch.engine.references import by_reference
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import advance, apply, start_now, wait_until

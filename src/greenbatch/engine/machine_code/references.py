@@ -18,7 +18,8 @@ from numba.extending import lower_getattr_generic as _lower_getattr_generic
 from numba.extending import models as _models
 from numba.extending import register_model as _register_model
 
-from greenbatch.engine.compile import PLAIN, is_ours
+from greenbatch.engine.compile import PLAIN
+from greenbatch.engine.machine_code.kept import is_ours
 
 types: Any = _numba.types
 cgutils: Any = _cgutils

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any, TypeVar, cast
 
 import numba as _numba
@@ -17,9 +16,9 @@ from llvmlite import binding as llvm
 from numba.core import cgutils as _cgutils
 from numba.extending import intrinsic as _intrinsic
 
-from greenbatch.engine.compile import PLAIN, announced, is_ours, machine_code
+from greenbatch.engine.compile import PLAIN, machine_code
+from greenbatch.engine.machine_code.references import Reference
 from greenbatch.engine.records import Ledger, dtype_of
-from greenbatch.engine.references import Reference
 
 numba: Any = _numba
 types: Any = _numba.types
@@ -58,8 +57,7 @@ def _apart(function: Function, told: str) -> Function:
     def place(part: Reference) -> str:
         name = f"{function.__module__}.{function.__name__}.{part.name}"
         if name not in _PLACED:
-            with announced(told, variant=f"-{part.name}", kept=is_ours(part)) if told else nullcontext():
-                code = machine_code(function, result(part, *kinds), apart=True)
+            code = machine_code(function, result(part, *kinds), apart=True, told=told)
             (compiled,) = code.overloads.values()
             llvm.add_symbol(name, compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
             _PLACED[name] = code  # last: whoever finds it there relies on the symbol
@@ -85,7 +83,9 @@ def _apart(function: Function, told: str) -> Function:
     cast(Any, call).__signature__ = inspect.Signature([context, first, *others])
     call.__name__, call.__doc__ = function.__name__, function.__doc__
     _APART.append((cast(Any, function).__globals__[first.annotation], place))
-    return cast(Function, intrinsic(call))
+    made = intrinsic(call)
+    made.function = function  # for its `fingerprint`
+    return cast(Function, made)
 
 
 def load(kind: Any) -> None:

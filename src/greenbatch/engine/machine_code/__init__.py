@@ -1,0 +1,1 @@
+"""How the engine becomes machine code, and where that is kept: all that uses private parts of Numba."""

@@ -1,0 +1,184 @@
+"""The power supply that a site or a view describes, and what a view shows of its storage."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, get_type_hints
+
+import numpy as np
+
+from greenbatch.energy import Site
+from greenbatch.energy import forecasts as plain
+from greenbatch.energy.storage import DAY_S, Storage
+from greenbatch.energy.units import JOULES_PER_KWH
+from greenbatch.engine.power.arbitrage import plan_buffers
+from greenbatch.engine.power.costs import costs_of, rates_of, relative_to_usual, weighed
+from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, SCHEDULER
+from greenbatch.engine.power.protocol import Power, is_commanded, power_of
+from greenbatch.engine.power.storage import Battery, Charge
+from greenbatch.engine.power.table import (
+    ALLOWED_W,
+    ERRING,
+    EXPECTED_W,
+    LEADS,
+    PERFECT,
+    PUE,
+    RANDOM,
+    RATES,
+    RELATIVE,
+    REMEMBERED,
+    RENEWABLE_W,
+    ROWS,
+    SUPPLY_W,
+    WEIGHED,
+    PowerSupply,
+    Terms,
+)
+from greenbatch.engine.records import Floats, Slots, record_of
+from greenbatch.engine.views.interface import Costs
+from greenbatch.engine.views.interface import Storage as SeenStorage
+
+NEVER = -(2**62)
+"""No slot."""
+
+
+class StorageParts(NamedTuple):
+    """The parts of a supply for its storage, and the fields of its terms."""
+
+    battery: Battery
+    charge: Charge
+    plan: Floats
+    terms: dict[str, float]
+
+
+def charge_of(stored_j: float = 0.0, command_w: float = 0.0) -> Charge:
+    """What is in a battery at first."""
+    return record_of(Charge, stored_j=stored_j, command_w=command_w, planned_slot=NEVER, ranked_slot=NEVER)
+
+
+_NO_BATTERY, _NO_PLAN = record_of(Battery, charge_efficiency=1.0, discharge_efficiency=1.0), np.zeros((0, 0))
+_BARE = record_of(Terms, bare=1, import_w=np.inf, always_w=np.inf, forecast=PERFECT)
+
+
+def bare_supply(slots: Slots, power_w: Floats) -> PowerSupply:
+    """A supply that has nothing but its sources, forecast as they come."""
+    series = np.array(power_w, dtype=np.float64, order="C").reshape(1, -1)
+    return PowerSupply(slots, series, _BARE, _NO_BATTERY, charge_of(), _NO_PLAN)
+
+
+@power_of.register
+def unsupplied(site: None) -> PowerSupply:
+    """The grid alone."""
+    return bare_supply(record_of(Slots, step_s=1.0), np.zeros(1))
+
+
+@power_of.register
+def power_of_site(site: Site) -> PowerSupply:
+    """The supply of a site."""
+    slots = record_of(
+        Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeats=site.repeat,
+        forecast=site.horizon_slots,
+    )  # fmt: skip
+    supply_w = site.load_limit_w(0.0)
+    if not (site.grid or site.storage or site.has_overhead or site.forecast_model.kind != "perfect"):
+        return bare_supply(slots, supply_w)
+    series = np.zeros((ROWS, site.slots))
+    series[SUPPLY_W], series[RENEWABLE_W], series[PUE] = supply_w, site.renewable_w, site.pue
+    stored = stored_by(site.storage, site.horizon_slots)
+    terms = {"base_load_w": site.base_load_w, **stored.terms}
+    terms |= _limited(series, site.held_limit_w, site) | _forecast(series, site)
+    if site.grid is not None or site.storage is not None:
+        terms |= _priced(series, costs_of(site), site.storage.carbon_price_per_kg if site.storage else 0.0)
+    return PowerSupply(slots, series, record_of(Terms, **terms), stored.battery, stored.charge, stored.plan)
+
+
+def stored_by(storage: Storage | None, horizon_slots: int) -> StorageParts:
+    """A battery, what is in it at first, and its rule, which plans for some slots ahead."""
+    if storage is None:
+        return StorageParts(_NO_BATTERY, charge_of(), _NO_PLAN, {})
+    battery = record_of(
+        Battery, usable_j=storage.usable_j, charge_w=storage.charge_w, discharge_w=storage.discharge_w,
+        charge_efficiency=storage.charge_efficiency, discharge_efficiency=storage.discharge_efficiency,
+        loss_per_s=-np.log1p(-storage.self_discharge_per_day) / DAY_S,
+    )  # fmt: skip
+    rule = NAMES[storage.dispatch]
+    plan = plan_buffers(horizon_slots) if rule == PRICE_ARBITRAGE else _NO_PLAN
+    terms = {"dispatch": rule, "peak_w": storage.limit_w or 0.0, "wear": storage.wear_per_kwh / JOULES_PER_KWH}
+    return StorageParts(battery, charge_of(storage.initial_j), plan, terms)
+
+
+def _limited(series: Floats, limit_w: float, site: Site) -> dict[str, float]:
+    """Fill in what a limit of imports allows; the fields of the terms."""
+    if limit_w == np.inf:
+        return {"import_w": np.inf, "always_w": np.inf}
+    series[ALLOWED_W] = site.load_limit_w(limit_w)
+    return {"import_w": limit_w, "always_w": max(limit_w - site.base_load_w, 0.0) / np.max(site.pue)}
+
+
+def _forecast(series: Floats, site: Site) -> dict[str, float]:
+    """Fill in how a site is forecast; the fields of the terms."""
+    model, step_s = site.forecast_model, site.step_s
+    if model.kind == "perfect":
+        return {"forecast": PERFECT}
+    if model.past_days:
+        rows, renewable_w = np.arange(site.slots), np.array(site.renewable_w, dtype=np.float64, order="C")
+        series[EXPECTED_W] = plain.daily_means(
+            renewable_w, rows, step_s=step_s, days=model.past_days, repeats=site.repeat
+        )  # fmt: skip
+        return {"forecast": REMEMBERED, "slots_a_day": plain.slots_a_day(step_s)}
+    leads = plain.leads(model, step_s, site.slots, site.horizon_slots)
+    series[RANDOM] = plain.random_series(site.slots, step_s, model.correlation_h, model.seed)
+    series[LEADS : LEADS + 3, : len(leads)] = leads.T
+    return {"forecast": ERRING}
+
+
+def _priced(series: Floats, costs: Costs, carbon_price_per_kg: float = 0.0) -> dict[str, float]:
+    """Fill in what energy costs and emits; the fields of the terms.
+
+    Args:
+        series: the table.
+        costs: of each slot.
+        carbon_price_per_kg: what emissions are worth to the dispatch of storage.
+    """
+    series[RATES : RATES + 5] = rates_of(costs).T
+    series[WEIGHED : WEIGHED + 3] = weighed(costs, carbon_price_per_kg).T
+    series[RELATIVE : RELATIVE + 4] = relative_to_usual(costs).T
+    return {"priced": 1}
+
+
+def supply_of_series(
+    slots: Slots, power_w: Floats, costs: Costs | None, seen: SeenStorage | None, limit_w: Floats | None
+) -> PowerSupply:  # fmt: skip
+    """A supply without overhead that is forecast as it comes.
+
+    Args:
+        slots: the grid of the series.
+        power_w: power in each slot. [W]
+        costs: of energy; None if it costs nothing.
+        seen: the storage that a policy commands.
+        limit_w: largest load in each slot. [W]
+    """
+    if costs is None and seen is None and limit_w is None:
+        return bare_supply(slots, power_w)
+    series = np.zeros((ROWS, power_w.shape[0]))
+    series[SUPPLY_W] = series[RENEWABLE_W] = power_w
+    series[PUE], terms = 1.0, {"import_w": np.inf, "always_w": np.inf}
+    battery, charge = _NO_BATTERY, charge_of()
+    if limit_w is not None:
+        series[ALLOWED_W] = limit_w
+        terms = {"import_w": 0.0, "always_w": limit_w.min()}
+    if costs is not None:
+        terms |= _priced(series, costs)
+    if seen is not None:
+        terms["dispatch"] = SCHEDULER
+        battery = record_of(Battery, **{name: getattr(seen, name) for name in get_type_hints(Battery)})
+        charge = charge_of(seen.stored_j, seen.command_w)
+    return PowerSupply(slots, series, record_of(Terms, **terms), battery, charge, _NO_PLAN)
+
+
+def seen_storage(power: Power) -> SeenStorage | None:
+    """What a policy sees of the storage that it commands; None if it commands none."""
+    if not is_commanded(power):
+        return None
+    of: Any = power
+    known = {name: float(getattr(of.battery, name)) for name in get_type_hints(Battery)}
+    return SeenStorage(stored_j=float(of.charge.stored_j), command_w=float(of.charge.command_w), **known)
