@@ -108,7 +108,12 @@ def test_the_message_in_the_page_on_errors_is_a_real_one(workplace: Path, capsys
 
 # ---------------------------------------------------------------- Python in the pages
 
-WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
+WITH_PYTHON = [
+    pytest.param(page, marks=pytest.mark.plain if page.name == "engineers.md" else ())
+    for page in PAGES
+    if blocks(page, "python")
+]
+"""Kinds of engine that a page adds are compiled again in each process: tests/engine/test_parts.py does that."""
 
 
 @pytest.mark.filterwarnings("ignore::greenbatch.ModelWarning")  # the models of the pages are small ones

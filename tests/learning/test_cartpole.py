@@ -16,9 +16,9 @@ from greenbatch.learning.training.ppo import Learner, UpdateSettings
 from greenbatch.learning.training.rollout import collect, play
 from greenbatch.presets.shapes import Shapes
 
-STEPS, BATCH, RATE = 14_000, 2048, 1e-3
+STEPS, BATCH, MINIBATCH, RATE = 8000, 1024, 128, 3e-3
 SHAPES = Shapes(queue=("left", "right"), queue_rows=2, empty=(0.0, 0.0), state=("x", "v", "angle", "spin"))
-TESTED = 20
+TESTED = 6
 """Episodes of the comparison; 500 is the most that one can reach."""
 
 
@@ -65,9 +65,9 @@ class Poles:
 
 
 def _ours() -> float:
-    """Mean return of 20 greedy episodes after training on about as many steps."""
+    """Mean return of greedy episodes after training on about as many steps."""
     actor, critic = build({"kind": "context"}, SHAPES, 0)
-    settings = UpdateSettings(passes=10, minibatch=64, actor_rate=RATE, critic_rate=RATE, adam_epsilon=1e-5)
+    settings = UpdateSettings(passes=10, minibatch=MINIBATCH, actor_rate=RATE, critic_rate=RATE, adam_epsilon=1e-5)
     learner, env = Learner(actor, critic, settings), Poles(64)
     generator = torch.Generator().manual_seed(0)
     done, length, seed = 0, 20.0, 0
@@ -84,7 +84,7 @@ def _sb3() -> float:
     import stable_baselines3 as sb3
 
     env = gymnasium.make("CartPole-v1")
-    model = sb3.PPO("MlpPolicy", env, n_steps=BATCH, batch_size=64, learning_rate=RATE, seed=0, device="cpu")
+    model = sb3.PPO("MlpPolicy", env, n_steps=BATCH, batch_size=MINIBATCH, learning_rate=RATE, seed=0, device="cpu")
     model.learn(STEPS)
     returns = []
     for seed in range(10_000, 10_000 + TESTED):

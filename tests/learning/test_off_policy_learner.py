@@ -66,7 +66,7 @@ class Patience:
         )  # fmt: skip
 
 
-def trained(loss: str, steps: int = 400, *, network: str = "context", **settings: Any) -> tuple[Learner, Tables]:
+def trained(loss: str, steps: int = 120, *, network: str = "context", **settings: Any) -> tuple[Learner, Tables]:
     """A learner of the transitions of 64 random episodes."""
     tables, replay = Tables(SHAPES, 10), Replay(Tables(SHAPES, 10).fields, 1000)
     random = torch.Generator().manual_seed(0)
@@ -75,7 +75,7 @@ def trained(loss: str, steps: int = 400, *, network: str = "context", **settings
             played.seen, played.actions, played.rewards, played.offsets,
             discounts=np.full(len(played.actions), GAMMA), n_step=settings.get("n_step", 1),
         )  # fmt: skip
-    made = OffPolicy(loss=loss, tau=0.05, encoder_tau=0.05, batch=64, temperature_lr=0.0, **settings)
+    made = OffPolicy(loss=loss, tau=0.1, encoder_tau=0.1, batch=64, temperature_lr=0.0, **settings)
     learner = Learner(make_agent({"kind": network}, SHAPES, made.critics, 0), made, Rates(3e-3, 3e-3))
     draws = np.random.default_rng(0)
     for _ in range(steps):

@@ -11,6 +11,8 @@ import torch
 
 from greenbatch.learning.offpolicy import losses
 
+pytestmark = pytest.mark.plain  # nothing of ours is compiled, and what tianshou compiles is not kept
+
 STATES, ACTIONS, GAMMA = 6, 4, 0.9
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +32,6 @@ from greenbatch.presets.shapes import Shapes
 from greenbatch.presets.training import read_training
 from greenbatch.scenarios import load_scenario
 
-ROOT = Path(__file__).parents[2]
 TIMES = {"elapsed_s", "decisions_per_s", "steps_per_minute"}
 
 
@@ -155,14 +152,6 @@ def test_it_becomes_better_than_the_untrained_masked_agent(tmp_path):
     reached = load_model(tmp_path / "run" / MODEL).record.validation.figure
     assert reached > np.mean(untrained)
     assert reached > 0.5 * setup.validate().figure
-
-
-def test_kill_9_at_random_moments():
-    words = ["off-policy", "--kills", "3", "--epochs", "4", "--seed", "1"]
-    command = [sys.executable, str(ROOT / "tests" / "kill_resume.py"), *words]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "off-policy: all final weights are those of the uninterrupted training" in done.stdout
 
 
 @pytest.mark.parametrize(("overrides", "message"), [
