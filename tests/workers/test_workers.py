@@ -10,12 +10,12 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from small_work import killed, square
 
 import greenbatch as gb
 from greenbatch.errors import InputError
 from greenbatch.experiments.running.compare import compare
 from greenbatch.workers import WORTH_S, choose, spread
-from small_work import killed, square
 
 
 @gb.rule("of-this-test")
