@@ -115,10 +115,7 @@ def _svg(figure: Figure, name: str) -> str:
     import matplotlib
 
     matplotlib.rcParams["svg.hashsalt"] = name
-    stream = io.StringIO()
-    nothing: dict[str, Any] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-    figure.savefig(stream, format="svg", metadata=nothing)
-    text = stream.getvalue()
+    text = _drawn(figure)
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text, flags=re.DOTALL)
     text = re.sub(r'\s(?:xmlns(?::xlink)?|version)="[^"]*"', "", text, count=3)
@@ -132,6 +129,21 @@ def _svg(figure: Figure, name: str) -> str:
     width, height = (float(x) for x in re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)[0])
     size = f'viewBox="0 0 {width:g} {height:g}" width="{width:g}pt" height="{height:g}pt"'
     return re.sub(r"<svg[^>]*>", f'<svg role="img" aria-labelledby="{name}-alt" {size}>', text, count=1).strip()
+
+
+def _drawn(figure: Figure) -> str:
+    """What `savefig` writes, in one pass: it draws everything twice, first to find the layout, as drawing does."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
+    stream, canvas, dpi = io.StringIO(), figure.canvas, figure.dpi
+    nothing: dict[str, Any] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    try:
+        paper: Any = FigureCanvasSVG(figure)
+        paper.print_svg(stream, metadata=nothing)
+    finally:
+        figure.set_canvas(canvas)
+        figure.dpi = dpi
+    return stream.getvalue()
 
 
 def standalone(picture: Picture) -> str:
