@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from greenbatch.cli import main
+from greenbatch.experiments.reports import drawing
 from greenbatch.policies import registry
 from greenbatch.schedulers import entries
 from pages import PAGES, ROOT, blocks, commands, prose
@@ -75,8 +76,16 @@ RUN = {
 }
 
 
+DRAWN = {"out/site", "out/two-kinds", "out/forecasts", "out/whatif"}
+"""A site, nodes, a sweep and a question, with their pictures: drawing is half of a command, and tested elsewhere."""
+
+
 @pytest.mark.parametrize("words", RUN.values(), ids=RUN)
-def test_every_command_in_the_pages_runs(words: list[str], workplace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_in_the_pages_runs(
+    words: list[str], workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not DRAWN & {*words}:
+        monkeypatch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")
     assert main(words) == 0, capsys.readouterr().err
     assert capsys.readouterr().out
     if "--out" in words:

@@ -254,7 +254,7 @@ def test_keys_without_effect_on_the_weights_may_change(
 
 
 def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(here: Path):
-    command = [*BASE, "--out", "run", "--epochs", "20"]
+    command = [*BASE, "--out", "run", "--epochs", "10"]
     process = subprocess.Popen(
         [sys.executable, "-c", RUN, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -267,12 +267,12 @@ def test_ctrl_c_saves_and_resume_ends_with_the_same_weights(here: Path):
     assert process.returncode == 130
     assert "Traceback" not in err
     assert err.splitlines()[-1].startswith("greenbatch: interrupted; resume with: greenbatch train rlscheduler")
-    assert err.splitlines()[-1].endswith("--out run --epochs 20 --resume")
+    assert err.splitlines()[-1].endswith("--out run --epochs 10 --resume")
     model = load_model(here / "run" / "model").record.training
     assert not model.finished
-    assert 1 <= model.epochs < 20
+    assert 1 <= model.epochs < 10
     assert main([*command, "--resume"]) == 0
-    assert main([*BASE, "--out", "whole", "--epochs", "20"]) == 0
+    assert main([*BASE, "--out", "whole", "--epochs", "10"]) == 0
     ours, theirs = (here / name / "model" / "actor.safetensors" for name in ("whole", "run"))
     assert ours.read_bytes() == theirs.read_bytes()
 

@@ -34,7 +34,6 @@ def scenario_of(name: str) -> Scenario:
     return load_scenario(name)
 
 
-
 TRACES = {
     "default": None,
     "lublin-256": "swf/lublin_256.swf.gz",
