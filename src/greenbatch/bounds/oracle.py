@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from greenbatch.bounds.prices import ascend
-from greenbatch.bounds.problem import Floats, Problem, problem_of
+from greenbatch.bounds.problem import Floats, Ints, Problem, problem_of
 from greenbatch.bounds.starts import Prices, least_j
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
@@ -172,34 +172,56 @@ def least_brown_share(problem: Problem, table: Mapping[int, Floats]) -> tuple[fl
     if problem.jobs_j == problem.idle_w == 0.0:
         return 0.0, 0  # the renewable utilization of no energy is 1
     begins = sorted(table)
-    fits = [(begin, after) for begin, after in zip(begins, [*begins[1:], len(problem.surplus_w)], strict=True)
-            if np.isfinite(table[begin]).any()]  # fmt: skip
-    low, high, widest = 0.0, 1.0, 0
+    after = dict(zip(begins, [*begins[1:], len(problem.surplus_w)], strict=True))
+    turn_of_edge, idle_j = problem.turn_of_edge, problem.idle_w * (problem.turn_s - problem.turn_s[0])
+    ranges = [_range_of(problem, begin, after[begin], table[begin]) for begin in begins
+              if np.isfinite(table[begin]).any()]  # fmt: skip
+    low, high, widest, jobs_j = 0.0, 1.0, 0, problem.jobs_j
     for _ in range(40):
         share = (low + high) / 2
-        excess_j = [_least_excess_j(problem, begin, after, table[begin], share) for begin, after in fits]
-        worst = int(np.argmin(excess_j))
-        if excess_j[worst] >= 0:
+        excess_j = problem.idle_brown_j - share * idle_j
+        at_end_j = np.minimum.reduceat(excess_j, turn_of_edge[:-1])
+        at_end_j = np.minimum(at_end_j, excess_j[turn_of_edge[1:]])
+        least_j = [each.least_excess_j(excess_j, at_end_j) - share * jobs_j for each in ranges]
+        worst = int(np.argmin(least_j))
+        if least_j[worst] >= 0:
             low = share
         else:
-            high, widest = share, fits[worst][0]
+            high, widest = share, ranges[worst].begin
     return low, widest
 
 
-def _least_excess_j(problem: Problem, begin: int, after: int, jobs_brown_j: Floats, share: float) -> float:
-    """Least of (brown energy - share * energy) over first starts in a range and all last ends. [J]
+@dataclass(frozen=True, slots=True)
+class _Range:
+    """A range of first starts, and what does not depend on the share of brown energy that is asked for.
 
     Idle energy and its brown part are linear between turns, so only turns are considered. A first start is no later
     than the end of the interval of the last end.
     """
-    turn_of_edge, idle_j = problem.turn_of_edge, problem.idle_w * (problem.turn_s - problem.turn_s[0])
-    excess_j = problem.idle_brown_j - share * idle_j
-    at_end_j = np.minimum.reduceat(excess_j, turn_of_edge[:-1])
-    at_end_j = np.minimum(at_end_j, excess_j[turn_of_edge[1:]])
-    first = turn_of_edge[begin]
-    at_start_j = np.minimum.accumulate(-excess_j[first : turn_of_edge[after] + 1])
-    longest_s = float(problem.run_s.max())
-    latest = np.searchsorted(problem.edge_s, problem.edge_s[1:] - longest_s)
-    reach = np.clip(turn_of_edge[np.clip(latest, 0, after)] - first, 0, len(at_start_j) - 1)
-    least_j = at_end_j + at_start_j[reach] + jobs_brown_j[1:]
-    return float(least_j.min()) - share * problem.jobs_j
+
+    begin: int
+    """Interval at which it begins."""
+    turns: slice
+    """The turns in it."""
+    reach: Ints
+    """By last end, the last of these turns that can be the first start, shape (k,)."""
+    jobs_brown_j: Floats
+    """Least brown energy of jobs by last end, shape (k,). [J]"""
+
+    def least_excess_j(self, excess_j: Floats, at_end_j: Floats) -> float:
+        """Least of (brown energy - share * idle energy) over first starts in the range and all last ends. [J]
+
+        Args:
+            excess_j: the same of an idle cluster up to each turn. [J]
+            at_end_j: the least of it within each interval. [J]
+        """
+        at_start_j = np.minimum.accumulate(-excess_j[self.turns])
+        return float((at_end_j + at_start_j[self.reach] + self.jobs_brown_j).min())
+
+
+def _range_of(problem: Problem, begin: int, after: int, jobs_brown_j: Floats) -> _Range:
+    """The range of first starts from the beginning of one interval to that of another."""
+    first, last = problem.turn_of_edge[begin], problem.turn_of_edge[after]
+    latest = np.searchsorted(problem.edge_s, problem.edge_s[1:] - float(problem.run_s.max()))
+    reach = np.clip(problem.turn_of_edge[np.clip(latest, 0, after)] - first, 0, last - first)
+    return _Range(begin, slice(first, last + 1), reach, jobs_brown_j[1:])
