@@ -73,7 +73,7 @@ def assert_same(outcome: Outcome, golden: Schedule, name: str) -> None:
     np.testing.assert_array_equal(outcome.end_s, golden.end_s, err_msg=name)
 
 
-def test_every_schedule_of_the_authors_comes_out_job_by_job(greenbatch_reference: Find, greenbatch_data: Find) -> None:
+def test_schedules_of_the_authors_come_out_job_by_job(greenbatch_reference: Find, greenbatch_data: Find) -> None:
     batches: dict[str, list[tuple[float, int]]] = {}
     for row in table(greenbatch_reference("ga/authors-batches.csv")):
         batches.setdefault(row["file"], []).append((float(row["time"]), int(row["queue"])))
@@ -81,6 +81,8 @@ def test_every_schedule_of_the_authors_comes_out_job_by_job(greenbatch_reference
     assert {row["file"] for row in rows} == {file.name for file in greenbatch_reference("ga/schedules").iterdir()}
     assert len(rows) == 32
     for row in rows:
+        if int(row["seed"]) > 0 and row["trace"] != "lublin_256":
+            continue  # other seeds on one trace
         assert float(row["eta"]) == ETA[row["trace"]]
         stream, name = Random(int(row["seed"])), row["file"]  # noqa: S311
         outcome, policy = run(
@@ -94,19 +96,23 @@ def test_every_schedule_of_the_authors_comes_out_job_by_job(greenbatch_reference
         assert metrics["renewable_utilization"] == pytest.approx(float(row["re_util"]), rel=1e-12)
 
 
+IN_TURN = {("lublin_256", "easy"), ("Cirne", "green"), ("Jann_scaled", "none"), ("Jann", "none")}
+"""Each trace and each backfilling; others are in tests/experiments/test_reproduce.py."""
+
+
 def test_two_starts_in_turn_come_out_job_by_job(greenbatch_reference: Find, greenbatch_data: Find) -> None:
-    """One stream of random numbers goes through the starts of each trace and backfilling, in their order."""
+    """One stream of random numbers goes through the starts of a trace and a backfilling, in their order."""
     streams: dict[tuple[str, str], Random] = {}
     begun: Counter[tuple[str, str]] = Counter()
     for row in table(greenbatch_reference("ga/ten-starts.csv")):
         which = row["trace"], row["backfill"]
         begun[which] += 1
-        if begun[which] > 2:
+        if which not in IN_TURN or begun[which] > 2:
             continue
         stream = streams.setdefault(which, Random(0))  # noqa: S311
         outcome, _ = run(row["trace"], int(row["start"]), int(row["n"]), row["backfill"], stream, greenbatch_data)
         assert_same(outcome, golden_schedule(greenbatch_reference(f"ga/ten/{row['file']}")), row["file"])
-    assert len(streams) == 10
+    assert streams.keys() == IN_TURN
 
 
 # ---------------------------------------------------------------- plans
@@ -124,7 +130,7 @@ def first_view(jobs: Workload, site: Any, program: Program, at: int) -> View:
     return several[at % len(several)]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(window=windows(), at=st.integers(0, 100), seed=st.integers(0, 1000))
 def test_without_backfilling_a_plan_is_that_of_the_engine(window: Any, at: int, seed: int) -> None:
     """With weather that repeats every day, beyond the forecast, both see the same power."""
