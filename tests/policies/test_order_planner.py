@@ -74,7 +74,7 @@ class Followed:
 
 
 @pytest.mark.parametrize("commitment", ["sticky", "reconsider"])
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(count=st.integers(2, 25), seed=st.integers(0, 1000), fill=st.sampled_from(FILLS))
 def test_a_plan_comes_true(commitment: Any, count: int, seed: int, fill: str) -> None:
     """The value of an order is what a policy that follows it reaches."""
@@ -89,7 +89,7 @@ def test_a_plan_comes_true(commitment: Any, count: int, seed: int, fill: str) ->
 
 
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(count=st.integers(7, 20), seed=st.integers(0, 1000), fill=st.sampled_from(FILLS))
 def test_what_is_found_is_at_least_as_good_as_every_known_order(
     search: Search, count: int, seed: int, fill: str
@@ -108,7 +108,7 @@ def test_what_is_found_is_at_least_as_good_as_every_known_order(
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(seed=st.integers(0, 1000))
 def test_few_jobs_get_the_best_of_all_orders(name: str, seed: int) -> None:
     jobs, site = at_once(4, seed)
@@ -140,9 +140,9 @@ def test_a_decision_changes_nothing_in_the_simulation(name: str, window: Any, fi
 
 
 def crowded() -> tuple[Workload, Any]:
-    """Forty jobs that come within an hour."""
-    jobs, site = at_once(40, 5)
-    return jobs.with_columns(submit_s=7200.0 + 90.0 * np.arange(40)), site
+    """Thirty jobs that come within an hour."""
+    jobs, site = at_once(30, 5)
+    return jobs.with_columns(submit_s=7200.0 + 120.0 * np.arange(30)), site
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -152,8 +152,9 @@ def test_the_seed_alone_decides(name: str) -> None:
     def starts(seed: int) -> bytes:
         return simulate(jobs, CLUSTER, site, Rules(), scheduler(f"{name}:{FEW}:seed={seed}")).start_s.tobytes()
 
-    assert starts(3) == starts(3)
-    assert len({starts(seed) for seed in range(4)}) > 1
+    first = starts(3)
+    assert starts(3) == first
+    assert any(starts(seed) != first for seed in range(3))
 
 
 @pytest.mark.parametrize("name", SEARCHES)
@@ -169,7 +170,7 @@ def test_a_live_batch_system_gets_the_same_starts_even_if_restarted(
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(window=windows(15), part=st.floats(0.05, 0.95))
 def test_what_comes_later_changes_no_earlier_start(name: str, window: Any, part: float) -> None:
     (jobs, site), spec = window, scheduler(f"{name}:{FEW}+easy")
