@@ -18,19 +18,21 @@ from greenbatch.experiments.papers.reproduce import published
 from greenbatch.experiments.papers.studies import Budget, Selection, cells_of, select, train_missing
 
 TINY = Budget(epochs=1, threads=1, overrides={
-    "training.windows": 2, "training.passes": 1, "training.validation": {"windows": 2, "jobs": 300, "every": 1},
+    "training.windows": 2, "training.passes": 1, "training.validation": {"windows": 1, "jobs": 300, "every": 1},
 })  # fmt: skip
 NAMES = ("synthetic-80", "synthetic-100")
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Selection, Path]:
-    """Both agents at two loads, after one epoch."""
+    """Both agents at two loads, after one epoch, those without a limit with two seeds."""
     place = tmp_path_factory.mktemp("cocorl")
     which = select(STUDY, traces=NAMES, presets=(FREE, "cocorl-plus"), windows="published", seeds=(0, 1))
     with pytest.raises(InputError, match=r"has no finished training of cocorl-plus-unlimited on synthetic-80"):
         limits_of(which, place)
-    free, ours = (replace(which, presets=(name,)) for name in which.presets)
+    free, ours = (
+        replace(which, presets=(name,), seeds=seeds) for name, seeds in zip(which.presets, ((0, 1), (0,)), strict=True)
+    )
     train_missing(STUDY, cells_of(STUDY, free), place, TINY, changes=training_changes)
     study = limited(limits_of(which, place))
     train_missing(study, cells_of(study, ours), place, TINY, changes=training_changes)

@@ -56,6 +56,10 @@ def test_a_training_finds_the_one_it_begins_with() -> None:
     assert not any(set(folder) & set(",+:@ ") for folder in folders)
 
 
+FEW = 8
+"""Random windows."""
+
+
 @pytest.fixture
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two courses on small jobs, tested on others."""
@@ -68,6 +72,7 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         for name in ("Lublin-256", "Cirne")
     }  # fmt: skip
     study = replace(FRESH, traces=dict.fromkeys(("Lublin-256", "Cirne"), str(tmp_path / "test.toml")))
+    monkeypatch.setattr(fresh_results, "COUNT", FEW)
     for module in (fresh, fresh_results):
         monkeypatch.setattr(module, "COURSES", some)
         monkeypatch.setattr(module, "FRESH", study)
@@ -89,7 +94,7 @@ def test_agents_stand_beside_in_sample_models_with_goals_and_windows_beyond(tiny
     assert begin_of(refined).any(), "at the weights of the other training"
     made = fresh_results.fresh_results(tiny, traces=["Lublin-256", "Cirne"], seeds=(0, 1))
     assert [(result.trace, result.windows, len(result.starts)) for result in made] == [
-        (trace, *kind) for trace in ("Lublin-256", "Cirne") for kind in (("published", 2), ("random", 40))
+        (trace, *kind) for trace in ("Lublin-256", "Cirne") for kind in (("published", 2), ("random", FEW))
     ]
     rows = [row for result in made for row in result.rows]
     shipped, on_lublin, own = (
@@ -109,7 +114,7 @@ def test_agents_stand_beside_in_sample_models_with_goals_and_windows_beyond(tiny
     ratios = np.array(mine[1]["figures"]["makespan_ratio"]["values"])
     assert green.shape == (2, 2)
     assert shown[0].text == f"{100 * green.mean():.1f}"
-    assert ratios.shape == (2, 40)
+    assert ratios.shape == (2, FEW)
     assert shown[-1].text == f"{100 * (ratios > 1.65).mean():.1f}"
     assert shown[-2].text == f"{ratios.mean():.3f}"
 

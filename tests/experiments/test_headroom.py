@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from greenbatch.errors import InputError
 from greenbatch.experiments.papers import headroom as module
 from greenbatch.experiments.papers.cells import reproduction_tables
 from greenbatch.experiments.papers.headroom import headroom, row_headroom, stored_bounds
-from greenbatch.experiments.papers.reproduce import BOUND, cells, reproduce
+from greenbatch.experiments.papers.protocols import PROTOCOLS
+from greenbatch.experiments.papers.reproduce import BOUND, cells, compute
 from greenbatch.experiments.reports.bounds import bounds_table
 from greenbatch.experiments.running.bounds import bound_rows, window_bounds
 from greenbatch.learning.runs.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
@@ -123,7 +125,9 @@ def test_no_kept_result_beats_its_bound() -> None:
 def test_the_tables_of_the_papers_state_the_bound(greenbatch_data: Callable[[str], Path]) -> None:
     """One real window, whose stored bound is computed again."""
     greenbatch_data("swf/Jann.swf.gz")
-    made = reproduce("gas-marl", traces=["Jann"], starts=[919])
+    protocol = PROTOCOLS["gas-marl"]
+    few = replace(protocol, rows=tuple(row for row in protocol.rows if row.policy == "f2"))
+    made = cells("gas-marl", compute(few, traces=["Jann"], starts=[919]), ["Jann"])
     found = {cell["scheduler"]: cell for cell in made if cell.get("bound") and cell["backfill"] == "easy-schedgym"}
     window = stored_bounds()["gas-marl/jann", 919, 1024]
     assert found["F2"]["bound"] == window.utilization[1.0] > found["F2"]["ours"]
@@ -158,8 +162,6 @@ def test_bounds_of_windows_are_rows_and_a_table() -> None:
      ("small-nodes", [1.0], "pool of processors"), ("rlscheduler-like", [1.0], "no power supply")],
 )  # fmt: skip
 def test_windows_without_a_bound_are_refused(scenario: str, ratios: list[float], words: str) -> None:
-    from dataclasses import replace
-
     default = gb.load_scenario("default")
     if scenario == "small-nodes":
         default = replace(default, cluster=gb.Cluster.of_nodes(groups=default.cluster.groups))

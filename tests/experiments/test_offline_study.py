@@ -146,14 +146,15 @@ def test_agreement_with_a_dataset_is_weighted_by_shares() -> None:
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Selection, Path]:
-    """All methods with two datasets after three tiny epochs."""
+    """All methods with two datasets after three tiny epochs, the clones with two seeds."""
     place, study = tmp_path_factory.mktemp("offline"), study_of(("combo", "qos"))
     which = select(study, presets=USUAL_PRESETS, windows="published", seeds=(0, 1))
     for preset_ in which.presets:
         own = {} if preset_ == "online" else OF_DATA
         later = {"training.off_policy.online_from": 1} if preset_ == "offline-online" else {}
         budget = replace(TINY, overrides={**TINY.overrides, **own, **later})
-        cells = cells_of(study, replace(which, presets=(preset_,)))
+        seeds = which.seeds if preset_ == "bc" else (0,)
+        cells = cells_of(study, replace(which, presets=(preset_,), seeds=seeds))
         train_missing(study, cells, place, budget, changes=lambda _: {"workload.generator.ticks": 4000})
     return which, place
 

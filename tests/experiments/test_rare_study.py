@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -45,18 +46,18 @@ from greenbatch.schedulers import scheduler
 SHORT = {"workload.generator.ticks": 150, "rules.pools.end_s": 150.0}
 
 
-@pytest.fixture(autouse=True)
-def short(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def short() -> Iterator[None]:
     """Two settings of 150 ticks and few draws."""
-    for name in ("10", "10-power80"):
-        setting = SETTINGS[name]
-        monkeypatch.setitem(
-            SETTINGS, name, replace(setting, overrides={**setting.overrides, **SHORT}, draws=5)
-        )  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("10", "10-power80"):
+            setting = SETTINGS[name]
+            patch.setitem(SETTINGS, name, replace(setting, overrides={**setting.overrides, **SHORT}, draws=5))
+        yield
 
 
-@pytest.fixture
-def played() -> list[Result]:
+@pytest.fixture(scope="module")
+def played(short: None) -> list[Result]:
     return simulated()
 
 

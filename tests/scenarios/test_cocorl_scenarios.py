@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +22,12 @@ from greenbatch.schedulers import scheduler
 EPISODE_S = 180_000.0
 COCORL = [name for name in shipped_names() if name.startswith("cocorl/")]
 SMALL = {"workload.generator.ticks": 3000}
+loaded = cache(load_scenario)
 
 
 @pytest.mark.parametrize("name", COCORL)
 def test_every_scenario_is_of_episodes(name: str) -> None:
-    scenario = load_scenario(name)
+    scenario = loaded(name)
     pools = scenario.rules.pools
     assert pools is not None
     assert (pools.episode_s, pools.tick_s, pools.end_s) == (EPISODE_S, 900.0, 0.0)
@@ -37,7 +39,7 @@ def test_every_scenario_is_of_episodes(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["synthetic", "sdsc-sp2", "sdsc-blue", "hpc2n"])
 def test_training_and_test_have_other_jobs(name: str) -> None:
-    test, training = (load_scenario(f"cocorl/{name}{part}").workload for part in ("", "-training"))
+    test, training = (loaded(f"cocorl/{name}{part}").workload for part in ("", "-training"))
     assert len(training) > 1.9 * len(test)
     head = min(50, len(test))
     assert not np.array_equal(test.run_time_s[:head], training.run_time_s[:head])
