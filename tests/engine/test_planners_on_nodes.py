@@ -179,7 +179,7 @@ def test_jobs_of_equal_power_per_processor_keep_their_order(widths: tuple[int, i
     jobs = Workload.from_columns("x", {
         "submit_s": np.array([0.0, 60.0, 61.0]), "run_time_s": np.full(3, 7200.0), "processors": np.array([7, *widths]),
     })  # fmt: skip
-    for tenths_w in range(1, 450):
+    for tenths_w in range(1, 450, 7):
         node = NodeGroup(
             name="n", count=1, processors=7, static_power_w=0.0, power_per_processor_w=tenths_w / 10, speed=1.0
         )
