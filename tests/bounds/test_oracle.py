@@ -243,7 +243,7 @@ def test_no_shipped_scheduler_beats_the_bound(name: str, window: tuple[gb.Worklo
 @pytest.mark.plain
 def test_a_later_end_never_lowers_the_bound() -> None:
     scenario = gb.load_scenario("default")
-    window = scenario.window(0, 60)
+    window = scenario.window(0, 30)
     outcome = simulate(window, scenario.cluster, scenario.site, scenario.rules, scheduler("f2+easy"))
     first_s, end_s = float(window.submit_s.min()), float(outcome.end_s.max())
     ends_s = [first_s + ratio * (end_s - first_s) for ratio in (1.5, 1.0, 1.2)]

@@ -303,7 +303,7 @@ def test_another_year_for_file_and_jobs_is_the_same(steps, step_s, begin, start,
     assert found[0] == found[1]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=6, deadline=None)
 @given(hours=st.lists(st.floats(0, 500), min_size=24, max_size=240), parts=st.sampled_from([2, 4]))
 def test_prices_held_on_finer_steps_are_the_same(hours, parts):
     """Hourly prices, or each of them several times: the same in every hour, repeated or not."""

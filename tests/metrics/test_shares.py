@@ -148,13 +148,13 @@ def check(jobs: Workload, cluster: Cluster, site: Site, rules: Rules = PLAIN, cu
             assert total == pytest.approx(whole[of_all], rel=1e-9, abs=1e-12, nan_ok=True), (by, metric, "alone")
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(jobs=workloads(), site=sites(), cut=st.sampled_from([None, Cut(first_jobs=1)]))
 def test_parts_of_a_pool_are_the_whole(jobs: Workload, site: Site, cut: Cut | None) -> None:
     check(jobs, POOL, site, cut=cut)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(data=st.data(), cluster=nodes(), site=sites())
 def test_parts_of_nodes_are_the_whole(data: st.DataObject, cluster: Cluster, site: Site) -> None:
     check(data.draw(workloads(power=data.draw(st.booleans()))), cluster, site)

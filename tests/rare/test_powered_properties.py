@@ -91,7 +91,7 @@ def worked_s(stays: Stays, job: int, cost_s: float, step: float = 0.0) -> set[fl
 
 
 @given(workload=workloads(), capacity=capacities(), pools=POOLS, name=st.sampled_from(SCHEDULERS))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 def test_capacity_is_kept_and_work_conserved(workload: Workload, capacity: Capacity, pools: Pools, name: str) -> None:
     outcome = run(workload, capacity, pools, name)
     stays = outcome.stays
@@ -137,7 +137,7 @@ def test_only_work_since_the_last_checkpoint_is_lost(
     workload=workloads(gpus=0), limits=st.booleans(),
     name=st.sampled_from(["fcfs+none", "sjf+easy", "fcfs+easy", "f1+none", "wfp3+easy", "sjf+first-fit"]),
 )  # fmt: skip
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_full_capacity_is_the_ordinary_pool(workload: Workload, limits: bool, name: str) -> None:
     pools = Pools(ready=len(workload), horizon_s=5.0) if limits else None
     rules = Rules(event_rule="per_instant", ties="completion_first")
@@ -150,7 +150,7 @@ def test_full_capacity_is_the_ordinary_pool(workload: Workload, limits: bool, na
 
 
 @given(workload=workloads(), capacity=capacities())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_easy_never_delays_a_reservation(workload: Workload, capacity: Capacity) -> None:
     exact = workload.with_columns(requested_time_s=workload.run_time_s)
     outcome = run(exact, capacity, Pools(), "fcfs+easy")

@@ -105,7 +105,7 @@ CASES: list[dict[str, Any]] = [
 @pytest.mark.compiled
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_an_episode_is_that_of_the_plain_environment(case: dict[str, Any]) -> None:
-    scenario = rare(10, 150, seed=3, **case)
+    scenario = rare(10, 100, seed=3, **case)
     env = BatchEnv(scenario, EVERY_TERM, environments=1, jobs=len(scenario.workload))
     follow(env, plain_env(scenario), env.reset([0]), scenario, 1)
 
