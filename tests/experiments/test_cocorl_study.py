@@ -66,7 +66,8 @@ def test_the_tables_and_the_report(trained: tuple[Selection, Path], tmp_path: Pa
     picture = load_plot(rows, ACCRUED, "synthetic")
     assert picture is not None
     assert "CoCoRL plus+none" in picture.svg
-    assert len(all_lines(made)) == 2
+    lines = all_lines(made)
+    assert ["not trained for seed 1" in line for line in lines] == [False, False, True, True]
     write_cocorl(made, tmp_path, ("greenbatch", "reproduce", "cocorl"))
     page = (tmp_path / "report.html").read_text()
     assert "Limits on the accrued cost" in page
