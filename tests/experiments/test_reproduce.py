@@ -38,10 +38,14 @@ def gas_marl(greenbatch_data: Find) -> Figures:
     return compute(replace(protocol, rows=tuple(rows)))
 
 
+OF_RLSCHEDULER = ("Lublin-1", "HPC2N", "SDSC-SP2")
+"""Lublin-2 has a test of the command line."""
+
+
 @pytest.fixture(scope="module")
 def rlscheduler(greenbatch_data: Find) -> Figures:
     greenbatch_data("swf/HPC2N-2002-2.2-cln.swf.gz")
-    return compute(PROTOCOLS["rlscheduler"])
+    return compute(PROTOCOLS["rlscheduler"], traces=OF_RLSCHEDULER)
 
 
 def test_every_cell_of_rules_and_a_third_of_the_search_of_gas_marl_equal_the_paper(gas_marl: Figures) -> None:
@@ -76,10 +80,10 @@ def test_cheapest_start(gas_marl: Figures, trace: str, slowdown: float, renewabl
 
 
 def test_every_lublin_and_hpc2n_cell_of_rlscheduler_equals_the_paper(rlscheduler: Figures) -> None:
-    made = cells("rlscheduler", rlscheduler, tuple(PROTOCOLS["rlscheduler"].traces))
+    made = cells("rlscheduler", rlscheduler, OF_RLSCHEDULER)
     ours = [c for c in made if c["ours"] is not None and c["published"] is not None]
     comparable = [c for c in ours if c["trace"] != "SDSC-SP2"]
-    assert len(comparable) == 60
+    assert len(comparable) == 40
     assert {c["verdict"] for c in comparable} == {"equal"}
     assert {c["verdict"] for c in ours if c["trace"] == "SDSC-SP2"} == {"derived trace"}
 
@@ -93,12 +97,12 @@ def test_corrected_rules_match_the_independent_rerun(rlscheduler: Figures, green
     checked = 0
     for key, metrics in rerun.items():
         trace, backfill, rule = key.split(" ")
-        if rule in columns:
+        if rule in columns and trace in OF_RLSCHEDULER:
             where = (trace, columns[rule], "easy-schedgym" if backfill == "bf1" else "none")
             assert rlscheduler[(*where, SLOWDOWN)] == pytest.approx(metrics["avg_bsld"], rel=1e-12), key
             assert rlscheduler[(*where, UTILIZATION)] == pytest.approx(metrics["utilization"], rel=1e-12), key
             checked += 1
-    assert checked == 28
+    assert checked == 14
 
 
 def test_published_figures_never_enter_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -130,7 +134,7 @@ def test_the_summary_counts_by_verdict_and_what_was_not_computed_is_no_failure(g
 
 
 def test_every_cell_has_a_verdict_of_the_list(rlscheduler: Figures) -> None:
-    made = cells("rlscheduler", rlscheduler, tuple(PROTOCOLS["rlscheduler"].traces))
+    made = cells("rlscheduler", rlscheduler, OF_RLSCHEDULER)
     assert {c["verdict"] for c in made} == {"equal", "not computed", "derived trace", "not in the paper"}
     assert {c["verdict"] for c in made} <= set(VERDICTS)
     assert "20 are of derived traces, not comparable" in summary(made)["text"]
