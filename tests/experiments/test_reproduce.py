@@ -26,8 +26,8 @@ Figures = dict[tuple[str, str, str, str], float]
 SLOWDOWN, RENEWABLE, UTILIZATION = "avg_bounded_slowdown", "renewable_utilization", "utilization_to_last_start"
 
 
-SEARCHED = {"Lublin-256": ("green",), "Cirne": ("none",), "Jann": ("easy-schedgym",)}
-"""Of the slow search, each trace and each backfilling once."""
+SEARCHED = {"Lublin-256": ("green",), "Cirne": (), "Jann": ("easy-schedgym",)}
+"""Of the slow search; others come out job by job in tests/policies/test_published_genetic.py."""
 
 
 @pytest.fixture(scope="module")
@@ -48,11 +48,11 @@ def rlscheduler(greenbatch_data: Find) -> Figures:
     return compute(PROTOCOLS["rlscheduler"], traces=OF_RLSCHEDULER)
 
 
-def test_every_cell_of_rules_and_a_third_of_the_search_of_gas_marl_equal_the_paper(gas_marl: Figures) -> None:
+def test_every_cell_of_rules_and_some_of_the_search_of_gas_marl_equal_the_paper(gas_marl: Figures) -> None:
     made = [c for c in cells("gas-marl", gas_marl, tuple(PROTOCOLS["gas-marl"].traces)) if c["ours"] is not None]
     ours = [c for c in made if c["table"] in {"Table 3", "Table 4"}]
     assert sum(c["scheduler"] != "GA" for c in ours) == 42
-    assert sum(c["scheduler"] == "GA" for c in ours) == 6
+    assert sum(c["scheduler"] == "GA" for c in ours) == 4
     assert {c["verdict"] for c in ours} == {"equal"}
     text = [c for c in made if c["table"] == "text after Table 3"]
     assert len(text) == 6
@@ -125,9 +125,9 @@ def test_the_summary_counts_by_verdict_and_what_was_not_computed_is_no_failure(g
     assert {c["verdict"] for c in made if c["published"] is None} == {"not in the paper"}
     told = summary(made)
     learned, beside = told["verdicts"]["not computed"], told["verdicts"]["not in the paper"]
-    assert told["computed"] == told["equal"] == 54
+    assert told["computed"] == told["equal"] == 52
     assert told["text"] == (
-        "54 of 54 computed figures equal the published ones to every printed digit; "
+        "52 of 52 computed figures equal the published ones to every printed digit; "
         f"{learned} are learned columns, not computed here; {beside} are not in the paper."
     )
     assert sum(told["verdicts"].values()) == len(made)
