@@ -97,7 +97,7 @@ def test_schedules_of_the_authors_come_out_job_by_job(greenbatch_reference: Find
 
 
 IN_TURN = {("lublin_256", "easy"), ("Cirne", "green"), ("Jann_scaled", "none"), ("Jann", "none")}
-"""Each trace and each backfilling once; means of ten starts are in tests/experiments/test_reproduce.py."""
+"""Each trace once, and each backfilling; means of ten starts are in tests/experiments/test_reproduce.py."""
 
 
 def test_two_starts_in_turn_come_out_job_by_job(greenbatch_reference: Find, greenbatch_data: Find) -> None:
