@@ -10,10 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from math import prod
+from operator import itemgetter
 from typing import Annotated, Any, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from greenbatch.engine.compile import PLAIN
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -111,7 +114,33 @@ def record_of(record: type[Row], **fields: float) -> Row:
 @cache
 def _dtype_by_name(record: type) -> np.dtype[Any]:
     """The layout of a record whose fields are also attributes in plain Python."""
-    return np.dtype((np.record, dtype_of(record)))
+    return _named(dtype_of(record))
+
+
+def with_attributes(records: NDArray[Any]) -> Any:
+    """The same array of records, whose fields are also attributes in plain Python."""
+    return records.view(_named(records.dtype), np.ndarray) if PLAIN else records.view(np.recarray)
+
+
+@cache
+def _named(layout: np.dtype[Any]) -> np.dtype[Any]:
+    """A layout whose fields are also attributes in plain Python.
+
+    `numpy.record` looks for them in Python as well, which takes most of the time of a simulation. Where nothing is
+    compiled, records have a property for each field instead.
+    """
+    if not PLAIN:
+        return np.dtype((np.record, layout))
+    own: dict[str, Any] = {each: getattr(np.void, each) for each in ("__getattribute__", "__setattr__", "__getitem__")}
+    own |= {name: property(itemgetter(name), _setter(name)) for name in layout.names or ()}
+    return np.dtype((type("record", (np.record,), {"__slots__": (), **own}), layout))
+
+
+def _setter(name: str) -> Callable[[Any, Any], None]:
+    def put(record: Any, value: Any) -> None:
+        record[name] = value
+
+    return put
 
 
 class Job:

@@ -55,16 +55,18 @@ def variant(
         names = list(inspect.signature(protocol).parameters)
         shown = ", ".join(names)
 
-        def chosen(part: Any, *others: Any) -> T:
-            found = table.get(type(part), otherwise)
-            if found is None:
+        def other(part: Any) -> Callable[..., T]:
+            if otherwise is None:
                 kinds = ", ".join(each.__name__ for each in table)
                 problem = f"{protocol.__name__} is not defined for {type(part).__name__}, only for {kinds}"
                 raise TypeError(problem)
-            return found(part, *others)
+            return otherwise
 
-        scope: dict[str, Any] = {"chosen": chosen, "table": table, "otherwise": otherwise}
-        exec(f"def {protocol.__name__}({shown}):\n    return chosen({shown})", scope)  # noqa: S102  (our own text)
+        scope: dict[str, Any] = {"other": other, "table": table, "otherwise": otherwise}
+        exec(  # noqa: S102  (our own text)
+            f"def {protocol.__name__}({shown}):\n"
+            f"    return (table.get(type({names[0]})) or other({names[0]}))({shown})", scope
+        )  # fmt: skip
         exec(  # noqa: S102
             f"def typed({shown}):\n    return table.get(getattr({names[0]}, 'instance_class', None), otherwise)", scope
         )

@@ -13,7 +13,7 @@ from greenbatch.engine.observe.batch import Layout
 from greenbatch.engine.observe.reward_terms import codes_of
 from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.records import Column as Normalized
-from greenbatch.engine.records import Delay, dtype_of
+from greenbatch.engine.records import Delay, dtype_of, with_attributes
 from greenbatch.errors import InputError
 from greenbatch.presets.preset import Column, Preset, queue_codes
 
@@ -68,7 +68,7 @@ def program_of(made: Preset, backfill: str | None) -> Program:
 
 
 def _records(rows: list[Any], dtype: np.dtype[Any]) -> Any:
-    return np.array(rows, dtype).view(np.recarray)
+    return with_attributes(np.array(rows, dtype))
 
 
 def _codes(known: Mapping[str, Any]) -> dict[str, int]:

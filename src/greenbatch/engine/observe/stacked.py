@@ -13,7 +13,7 @@ from numba.extending import intrinsic as _intrinsic
 
 from greenbatch.engine.compile import LOADERS, PLAIN
 from greenbatch.engine.machine_code import apart
-from greenbatch.engine.records import Floats, Ints, RewardTotals, Table, UserTotals, dtype_of
+from greenbatch.engine.records import Floats, Ints, RewardTotals, Table, UserTotals, dtype_of, with_attributes
 from greenbatch.engine.state import State
 
 numba: Any = _numba
@@ -116,7 +116,7 @@ def new_batch(one: State, count: int, users: int, terms: int) -> Batch:
 
 def row(batch: Batch, b: int) -> State:
     """The state of one simulation, in plain Python."""
-    return cast(State, rebuilt(batch.states, lambda each: each[b]))
+    return cast(State, rebuilt(batch.states, lambda each: (with_attributes(each) if each.dtype.names else each)[b]))
 
 
 @dataclass(frozen=True, eq=False)
