@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
-from contextlib import nullcontext
+from contextlib import chdir, nullcontext
 from pathlib import Path
 
 import polars
 import pytest
-from small import SLOW, failing
+from small import SLOW, SMALL, failing
 
 from greenbatch import data_catalog
 from greenbatch.cli import compare as face
 from greenbatch.cli import main
-from greenbatch.experiments.reports import page, report
+from greenbatch.experiments.reports import drawing, page, report
 from greenbatch.experiments.running.cells import Question
 from greenbatch.experiments.running.compare import choose_windows
 from greenbatch.scenarios import load_scenario
@@ -35,6 +36,23 @@ def small(small: Path) -> Path:
 
 def compare(*arguments: str, out: str = "out") -> int:
     return main(["compare", "--scenario", "small.toml", "--out", out, *arguments])
+
+
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a comparison of small.toml, which is beside it."""
+    folder = tmp_path_factory.mktemp("compared")
+    (folder / "small.toml").write_text(SMALL + OWN)
+    with chdir(folder), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")
+        assert compare() == 0
+    return folder / "out"
+
+
+@pytest.fixture
+def finished(small: Path, compared: Path) -> Path:
+    """A copy of it, in the current folder."""
+    return Path(shutil.copytree(compared, small / "out"))
 
 
 def settings(folder: Path) -> dict[str, object]:
@@ -92,22 +110,15 @@ def test_windows_are_random_from_a_seed_unless_starts_are_given(small, given, ex
 
 
 @pytest.mark.drawn
-def test_the_same_comparison_writes_the_same_bytes(small):
-    for out in ("one", "other"):
-        assert compare("--windows", "2", out=out) == 0
-    for file in FILES[2:]:
-        assert (small / "one" / file).read_bytes() == (small / "other" / file).read_bytes(), file
-
-
-@pytest.mark.drawn
-def test_any_number_of_processes_writes_the_same_bytes(small):
-    for workers in ("1", "2"):
-        assert compare("--windows", "4", "--workers", workers, out=f"with-{workers}") == 0
+def test_the_same_comparison_and_any_number_of_processes_write_the_same_bytes(small):
+    for out, workers in (("once-1", "1"), ("then-1", "1"), ("with-2", "2")):
+        assert compare("--windows", "2", "--workers", workers, out=out) == 0
     for file in FILES[1:]:
-        one, two = (
-            re.sub(rb"with-\d|--workers(&#34;|\W)+\d", b"", (small / f"with-{n}" / file).read_bytes()) for n in "12"
+        first, *others = (
+            re.sub(rb"\w{4}-\d|--workers(&#34;|\W)+\d", b"", (small / out / file).read_bytes())
+            for out in ("once-1", "then-1", "with-2")
         )
-        assert one == two, file
+        assert others == [first, first], file
 
 
 def test_a_comparison_equals_single_simulations(small):
@@ -154,7 +165,9 @@ def without_command(file: Path) -> bytes:
 def test_an_interrupted_comparison_is_resumed(small, monkeypatch, capsys):
     assert compare(out="whole") == 0
     calls = interrupt(monkeypatch, 3)
-    assert compare(out="parts") == 130
+    with monkeypatch.context() as patch:
+        patch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")
+        assert compare(out="parts") == 130
     assert len(settings(small / "parts")["starts"]) == 2
     assert without_command(small / "parts" / "report.html") != without_command(small / "whole" / "report.html")
     calls.clear()
@@ -170,12 +183,8 @@ def test_an_interrupted_comparison_is_resumed(small, monkeypatch, capsys):
         assert without_command(small / "parts" / file) == without_command(small / "whole" / file), file
 
 
-@pytest.mark.drawn
 @pytest.mark.parametrize(("module", "where"), [(report, "picture_sections"), (page, "write_bytes")])
-def test_ctrl_c_while_the_report_is_drawn_keeps_every_window(small, monkeypatch, capsys, module, where):
-    assert compare(out="whole") == 0
-    capsys.readouterr()
-
+def test_ctrl_c_while_the_report_is_drawn_keeps_every_window(small, compared, monkeypatch, capsys, module, where):
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
@@ -193,7 +202,7 @@ def test_ctrl_c_while_the_report_is_drawn_keeps_every_window(small, monkeypatch,
     assert compare("--resume", out="parts") == 0
     assert len(calls) == 1, "the first window, for the pictures"
     for file in FILES:
-        assert without_command(small / "parts" / file) == without_command(small / "whole" / file), file
+        assert without_command(small / "parts" / file) == without_command(compared / file), file
 
 
 def test_an_interrupted_comparison_reports_the_number_of_windows(small, monkeypatch, capsys):
@@ -227,19 +236,16 @@ def test_the_progress_line_says_that_the_report_is_drawn(small, monkeypatch):
         (["--processors", "64"], "scenario.cluster.processors: 32 there, 64 here"),
     ],
 )
-def test_another_comparison_is_not_resumed(small, capsys, changed, told):
-    assert compare() == 0
-    before = {file: (small / "out" / file).read_bytes() for file in FILES}
-    capsys.readouterr()
+def test_another_comparison_is_not_resumed(finished, capsys, changed, told):
+    before = {file: (finished / file).read_bytes() for file in FILES}
     assert compare("--resume", *changed) == 2
     err = capsys.readouterr().err
     assert err.startswith(f"greenbatch: out: --resume: contains a different comparison; {told}")
     assert err.endswith("(repeat the original flags, or give --force instead of --resume)\n")
-    assert {file: (small / "out" / file).read_bytes() for file in FILES} == before
+    assert {file: (finished / file).read_bytes() for file in FILES} == before
 
 
-def test_other_source_or_versions_are_not_resumed(small, monkeypatch, capsys):
-    assert compare() == 0
+def test_other_source_or_versions_are_not_resumed(finished, monkeypatch, capsys):
     monkeypatch.setattr("greenbatch.provenance.source_sha256", lambda: "another")
     assert compare("--resume") == 2
     assert re.search(r"source_sha256: [\w.]+ there, another here", capsys.readouterr().err)
@@ -263,7 +269,9 @@ def test_ctrl_c_in_several_processes_keeps_what_is_finished(small):
     words = ["--scenario", "small.toml", "--schedulers", "slow.py:slow,fcfs", "--jobs", "20", "--baseline", "fcfs",
              "--starts", ",".join(str(start) for start in range(40)), "--workers", "2", "--out", "out"]  # fmt: skip
     code = (
-        "import os, signal, sys\nfrom greenbatch.experiments.running import cells as room\n"
+        "import os, signal, sys\nfrom greenbatch.experiments.reports import drawing\n"
+        "from greenbatch.experiments.running import cells as room\n"
+        "drawing._svg = lambda *_: '<svg></svg>'\n"
         "real = room.spread\n"
         "def spread(*given):\n"
         "    for count, found in enumerate(real(*given)):\n"

@@ -6,6 +6,7 @@ import errno
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,10 +16,10 @@ from pathlib import Path
 
 import polars
 import pytest
-from small import SLOW, failing
+from small import SLOW, SMALL, failing
 
 from greenbatch.cli import main
-from greenbatch.experiments.reports import runs
+from greenbatch.experiments.reports import drawing, runs
 from greenbatch.experiments.running import pieces as room
 from greenbatch.experiments.running.cells import Question
 
@@ -42,6 +43,35 @@ def broken_off(monkeypatch: pytest.MonkeyPatch) -> None:
         failing(patched, 3, RuntimeError("it fails"))
         with pytest.raises(RuntimeError, match="it fails"):
             compare()
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a comparison, ``out``, and with what one that broke off has finished, ``broken/out.cells``."""
+    folder = tmp_path_factory.mktemp("made")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")
+        patch.setattr(room, "EVERY_S", 0.0)
+        for place in (folder, folder / "broken"):
+            place.mkdir(exist_ok=True)
+            (place / "small.toml").write_text(SMALL)
+        patch.chdir(folder)
+        assert compare() == 0
+        patch.chdir(folder / "broken")
+        broken_off(patch)
+    return folder
+
+
+@pytest.fixture
+def compared(small: Path, made: Path) -> Path:
+    """The comparison, in the current folder."""
+    return Path(shutil.copytree(made / "out", small / "out"))
+
+
+@pytest.fixture
+def begun(small: Path, made: Path) -> Path:
+    """What the one that broke off has finished, in the current folder."""
+    return Path(shutil.copytree(made / "broken" / "out.cells", small / "out.cells"))
 
 
 def same(one: Path, other: Path) -> None:
@@ -72,7 +102,7 @@ def test_what_was_finished_before_a_failure_is_not_simulated_again(
 
 
 def test_a_killed_comparison_goes_on_in_several_processes_and_can_be_watched(
-    small: Path, monkeypatch: pytest.MonkeyPatch
+    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """SIGKILL of the command while it runs; before, its finished windows are shown."""
     (small / "slow.py").write_text("import os\n" + SLOW.replace("SECONDS", "float(os.environ['SECONDS'])"))
@@ -88,18 +118,15 @@ def test_a_killed_comparison_goes_on_in_several_processes_and_can_be_watched(
         while not list((small / "out.cells").glob("*.parquet")):
             assert running.poll() is None, "ended before a window was on disk"
             time.sleep(0.02)
-        shown = subprocess.run(
-            [sys.executable, "-m", "greenbatch", "results", "out", "--where", "scheduler = 'fcfs'", "--json"],
-            capture_output=True, text=True, check=True,
-        )  # fmt: skip
+        capsys.readouterr()
+        assert main(["results", "out", "--where", "scheduler = 'fcfs'", "--json"]) == 0
         running.send_signal(signal.SIGKILL)
-    rows = [json.loads(line) for line in shown.stdout.splitlines()]
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert 1 <= len(rows) < 8
     assert {row["scheduler"] for row in rows} == {"fcfs"}
     assert not (small / "out").exists()
-    again = subprocess.run([*command, "out", "--resume"], capture_output=True, text=True, check=False)
-    assert again.returncode == 0, again.stderr
-    assert "of 8 windows are finished already, see out.cells" in again.stderr
+    assert main(["compare", *words, "--out", "out", "--resume"]) == 0
+    assert "of 8 windows are finished already, see out.cells" in capsys.readouterr().err
     assert main(["compare", *words[:-1], "1", "--out", "whole"]) == 0
     same(small / "out", small / "whole")
 
@@ -152,9 +179,8 @@ def finished(folder: Path) -> dict[str, int]:
 
 
 def test_pieces_of_another_comparison_are_refused_or_discarded(
-    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], at_once: None
+    small: Path, begun: Path, capsys: pytest.CaptureFixture[str], at_once: None
 ) -> None:
-    broken_off(monkeypatch)
     before = [file.read_bytes() for file in sorted((small / "out.cells").iterdir())]
     for starts, more, told in (
         ("0,5,9", ["--baseline", "f2+green"], "settings.baseline: fcfs+easy there, f2+green here"),
@@ -180,11 +206,9 @@ def test_a_folder_of_another_is_not_touched(small: Path, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 and then text", None], ids=["other values", "text", "rows missing"])
 def test_a_damaged_piece_is_one_line(
-    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], at_once: None,
-    content: bytes | None,
+    begun: Path, capsys: pytest.CaptureFixture[str], at_once: None, content: bytes | None
 ) -> None:  # fmt: skip
-    broken_off(monkeypatch)
-    piece = sorted((small / "out.cells").glob("*.parquet"))[1]
+    piece = sorted(begun.glob("*.parquet"))[1]
     if content is None:
         frame = polars.read_parquet(piece)
         piece.unlink()
@@ -256,8 +280,9 @@ def test_single_runs_are_selected_by_a_condition(small: Path, capsys: pytest.Cap
     assert f" on the inputs, first: {notes[0]} (see provenance.json)" in printed
 
 
-def test_results_of_a_version_with_fewer_metrics(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert compare() == 0
+def test_results_of_a_version_with_fewer_metrics(
+    small: Path, compared: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = small / "out" / "results.parquet"
     frame = polars.read_parquet(file)
     frame.filter(polars.col("metric") != "avg_bounded_slowdown").write_parquet(file)
@@ -295,10 +320,8 @@ def test_results_of_a_version_with_fewer_metrics(small: Path, capsys: pytest.Cap
     ],
 )
 def test_a_bad_condition_is_one_line(
-    small: Path, capsys: pytest.CaptureFixture[str], more: list[str], told: str
+    compared: Path, capsys: pytest.CaptureFixture[str], more: list[str], told: str
 ) -> None:  # fmt: skip
-    assert compare() == 0
-    capsys.readouterr()
     assert main(["results", "out", *more]) == 2
     said = capsys.readouterr().err
     assert f"greenbatch: {told}" in said
@@ -306,9 +329,8 @@ def test_a_bad_condition_is_one_line(
 
 
 def test_a_result_that_is_delivered_while_its_pieces_are_read_is_shown(
-    small: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], at_once: None
+    begun: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], at_once: None
 ) -> None:
-    broken_off(monkeypatch)
     real = runs.read_piece
 
     def delivered_first(file: Path) -> polars.DataFrame:
@@ -335,12 +357,13 @@ def test_results_of_this_folder_and_of_odd_names(
     assert capsys.readouterr().err.startswith("greenbatch: /: has no results")
 
 
-def test_a_folder_without_results_is_one_line(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_without_results_is_one_line(
+    small: Path, compared: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
     (small / "empty").mkdir()
     for folder in ("empty", "nothing"):
         assert main(["results", folder]) == 2
         assert f"greenbatch: {folder}: has no results (give the --out of" in capsys.readouterr().err
-    assert compare() == 0
     for content in ("{}", "[" * 100_000):
         (small / "out" / "provenance.json").write_text(content)
         assert main(["results", "out"]) == 2
