@@ -106,7 +106,6 @@ def test_the_bill_does_not_include_a_second_span_of_idling(site: Path, tmp_path:
     assert np.isclose(lengths[1] / lengths[0], 3 / 1.1)
 
 
-@pytest.mark.drawn
 def test_payback_of_a_size(site: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Years are the investment over the yearly saving, with the first size as what is there."""
     out = tmp_path / "out"

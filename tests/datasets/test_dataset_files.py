@@ -237,14 +237,22 @@ DAMAGE: dict[str, tuple[Callable[[Path], None], str]] = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of one short window."""
+    folder = tmp_path_factory.mktemp("small")
+    datasets.write(planned(decisions=1, episode_s=30.0), folder)
+    datasets.read(folder)
+    return folder
+
+
 @pytest.mark.parametrize("name", DAMAGE)
-def test_damage_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
-    datasets.write(planned(decisions=1, episode_s=30.0), tmp_path)
-    datasets.read(tmp_path)
+def test_damage_is_refused_in_one_line(name: str, small: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(small, tmp_path / "d"))
     damage, told = DAMAGE[name]
-    damage(tmp_path)
+    damage(folder)
     with pytest.raises(InputError) as caught:
-        datasets.read(tmp_path)
+        datasets.read(folder)
     assert told in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.fix

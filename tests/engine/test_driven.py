@@ -135,7 +135,7 @@ def test_every_policy_under_every_rule(memory: Path, backfill: str) -> None:
         rules: Any = {"commitment": commitment, "event_rule": event_rule, "overrun": overrun}
         rules["ties"], rules["tick_s"] = ("arrival_first", "completion_first")[number % 2], 6.0 * (number % 3 == 0)
         jobs, how = workload(random_jobs(number, 10)), scheduler(f"{policy}+{backfill}")
-        same_starts(how, jobs, CLUSTER, SITE, Rules(**rules), restart=lambda k: k % 9 == 4, memory=memory)
+        same_starts(how, jobs, CLUSTER, SITE, Rules(**rules), restart=lambda k: k % 17 == 4, memory=memory)
 
 
 def test_a_cluster_without_a_site(memory: Path) -> None:
