@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -33,14 +34,33 @@ def words(text: str) -> list[str]:
     return re.sub(r"[│╭╮╰╯─]", " ", text).split()
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_is_whole_at_60_columns(command):
-    """In processes of their own: a command keeps the width of its first help."""
+HELP = """
+import contextlib, io, json, sys
+from greenbatch.cli import main
+told = {}
+for command in sys.argv[1:]:
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main([*command.split(), "--help"]) == 0
+    told[command] = out.getvalue()
+print(json.dumps(told))
+"""
+
+
+@pytest.fixture(scope="module")
+def helps() -> dict[str, dict[str, str]]:
+    """Columns and command -> its help, from a process for each width: a command keeps the width of its first help."""
     told = {}
     for columns in ("60", "200"):
-        line = [sys.executable, "-m", "greenbatch", *command.split(), "--help"]
+        line = [sys.executable, "-c", HELP, *COMMANDS]
         environment = os.environ | {"COLUMNS": columns}
-        told[columns] = subprocess.run(line, env=environment, capture_output=True, text=True, check=True).stdout
+        done = subprocess.run(line, env=environment, capture_output=True, text=True, check=True)
+        told[columns] = json.loads(done.stdout)
+    return told
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_whole_at_60_columns(command, helps):
+    told = {columns: each[command] for columns, each in helps.items()}
     assert max(map(len, told["60"].splitlines())) <= 60
     assert "…" not in told["60"]
     flags = re.findall(r"(?<!\S)--[a-z][a-z-]+", told["200"])
