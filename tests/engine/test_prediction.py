@@ -129,7 +129,7 @@ def test_a_job_that_has_run_for_a_time(seed: int, ran: float, share: float) -> N
     assert quantile_s(mixture, share, 9000.0, elapsed_s) == pytest.approx(wanted_s, rel=2e-3)
 
 
-def busy_jobs(seed: int, count: int = 300) -> Workload:
+def busy_jobs(seed: int, count: int = 120) -> Workload:
     """Jobs of a few users with requests of up to ten times their run times, close together."""
     rng = np.random.default_rng(seed)
     user = rng.integers(0, 6, count)
