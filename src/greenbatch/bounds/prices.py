@@ -26,6 +26,7 @@ MOST_STARTS = 400_000
 def ascend(problem: Problem) -> Prices:
     """Prices under which the cheapest starts of all jobs cost much in total."""
     from scipy.optimize import minimize
+    from threadpoolctl import threadpool_limits
 
     most = max(1, MOST_STARTS // (2 * len(problem.edge_s)))
     choices = choices_of(problem, large_jobs(problem)[:most])
@@ -44,11 +45,12 @@ def ascend(problem: Problem) -> Prices:
 
     x = np.concatenate([np.where(problem.surplus_w > 0.0, 0.05, 0.95), np.zeros(k)])
     ranges = [(0.0, 1.0)] * k + [(0.0, None)] * k
-    for mixing in MIXING:
-        x = minimize(
-            downhill, x, args=(mixing,), jac=True, method="L-BFGS-B", bounds=ranges,
-            options={"maxiter": ITERATIONS, "maxcor": 20, "ftol": 1e-7},
-        ).x  # fmt: skip
+    with threadpool_limits(1, "blas"):  # its threads wait busily for little work, and sums would depend on their number
+        for mixing in MIXING:
+            x = minimize(
+                downhill, x, args=(mixing,), jac=True, method="L-BFGS-B", bounds=ranges,
+                options={"maxiter": ITERATIONS, "maxcor": 20, "ftol": 1e-7},
+            ).x  # fmt: skip
     return best
 
 
