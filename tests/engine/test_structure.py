@@ -19,7 +19,7 @@ from greenbatch.engine.views import memory
 
 SOURCE = Path(greenbatch.__file__).parent
 SLOTS = "energy/slots.py"
-DECORATORS = ("compiled", "compiled_small", "compiled_allocating")
+DECORATORS = ("compiled", "compiled_rare", "compiled_small", "compiled_allocating")
 
 
 class Function(NamedTuple):

@@ -58,7 +58,7 @@ def may_start(s: State, position: int, latest_s: float, head: int) -> bool:
         return True
     if s.rules.backfill != EASY or not fits_beside(s.machine, job, processors, s.clock.spare):
         return False
-    if not leaves_power(s.power, s, job, head):
+    if not leaves_power(s, job, head):
         return False
     return bool(s.rules.power_cap_w == 0.0) or is_within_cap(s, job, True)
 

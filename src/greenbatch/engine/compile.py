@@ -12,7 +12,7 @@ import numpy as np
 from numba.core import config as _config
 
 from greenbatch.engine.machine_code.kept import Kept
-from greenbatch.engine.machine_code.linking import PART, WholeCompiler, set_environments
+from greenbatch.engine.machine_code.linking import PART, RARE, WholeCompiler, set_environments
 
 numba: Any = _numba
 config: Any = _config
@@ -71,11 +71,11 @@ def _compile_for(code: Any, signature: Any) -> None:
             gc.enable()
 
 
-def _part(function: Callable[..., Any], *, small: bool) -> Any:
+def _part(function: Callable[..., Any], *, small: bool = False, options: dict[str, Any] = PART) -> Any:
     """Compile a function as a part of entry points; when Python calls it, it is compiled as a whole."""
     if PLAIN:
         return function
-    code = numba.njit(**OPTIONS, **PART, forceinline=small, boundscheck=False)(function)
+    code = numba.njit(**OPTIONS, **options, forceinline=small, boundscheck=False)(function)
     insert, wholes, template = code._insert, cache(lambda: machine_code(function)), code.get_call_template
     widest = numba.types.unliteral
 
@@ -120,7 +120,12 @@ def entry(
 
 def compiled(function: Function) -> Function:
     """Compile a function of the engine on its first call (decorator)."""
-    return cast(Function, _part(function, small=False))
+    return cast(Function, _part(function))
+
+
+def compiled_rare(function: Function) -> Function:
+    """Compile a function of the engine that most simulations never call, out of the way of others (decorator)."""
+    return cast(Function, _part(function, options=RARE))
 
 
 def compiled_small(function: Function) -> Function:

@@ -62,7 +62,7 @@ def next_supply_change_s(slots: Slots, now_s: float) -> float:
 @compiled_small
 def _next_change_s(s: State) -> float:
     """When a blocked job may be able to start although no job arrives or ends: by machine, outages or limits. [s]"""
-    return min(next_opening_s(s), next_limit_s(s.power, s.clock.now_s))
+    return min(next_opening_s(s), next_limit_s(s))
 
 
 @compiled_small

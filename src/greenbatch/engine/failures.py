@@ -12,7 +12,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.capacity.varying import Varying
-from greenbatch.engine.import_limit import is_limited, periods_of_patience
+from greenbatch.engine.import_limit import periods_of_patience
 from greenbatch.engine.program import Program
 from greenbatch.engine.shortage import refuse_shortage
 from greenbatch.engine.state import State
@@ -52,7 +52,7 @@ _START_ONE = "when nothing runs and no job will arrive, a policy must start one 
 
 def patience(state: State) -> int:
     """Largest number of decisions in a row that change nothing."""
-    return max(PATIENCE, int(state.power.slots.count) * periods_of_patience(state.power))
+    return max(PATIENCE, int(state.power.slots.count) * periods_of_patience(state))
 
 
 def waits_forever(
@@ -94,7 +94,7 @@ def check(
         InputError: a rule returned NaN, or there is no storage to command.
         GreenbatchError: the policy left jobs waiting, or never stopped to command storage.
     """
-    if state.clock.status == codes.STUCK and is_limited(state.power) and not state.clock.running:
+    if state.clock.status == codes.STUCK and state.rules.limited and not state.clock.running:
         refuse_draw(state, name, "site.grid.import_limit_w", "the limit")
     if state.clock.status == codes.STUCK:
         raise waits_forever(state, name, workload, cluster)

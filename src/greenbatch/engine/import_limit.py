@@ -15,13 +15,12 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.codes import FIRST_FIT
-from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.compile import compiled, compiled_rare, compiled_small
 from greenbatch.engine.machine.resources import rise_w
 from greenbatch.engine.outages import open_from_s
 from greenbatch.engine.power.protocol import Power, allowed_w, always_allowed_w
 from greenbatch.engine.power.slots import covering, next_edge_s, slot_at, slot_start_s
 from greenbatch.engine.state import State
-from greenbatch.engine.variants import variant
 
 ROUNDING = 1e-9
 """Part of the limit that rounding may add."""
@@ -29,22 +28,17 @@ PERIODS = 3
 """Periods of the series that a job can wait alone: for its reservation, for its slot, and for the rest of the first."""
 
 
-@variant(default=True)
-def is_limited(power: Power) -> bool:
-    """Whether jobs are held for the grid connection."""
-    return always_allowed_w(power) < np.inf
+@compiled_small
+def next_limit_s(s: State) -> float:
+    """When the limit of the load changes, with the next slot; infinite without one. [s]"""
+    slots = s.power.slots
+    return next_edge_s(s.clock.now_s, slots.origin_s, slots.step_s) if s.rules.limited else np.inf
 
 
 @compiled_small
-def next_limit_s(power: Power, now_s: float) -> float:
-    """When the limit of the load changes, with the next slot; infinite without one. [s]"""
-    return next_edge_s(now_s, power.slots.origin_s, power.slots.step_s) if is_limited(power) else np.inf
-
-
-@variant(default=True)
-def periods_of_patience(power: Power) -> int:
+def periods_of_patience(s: State) -> int:
     """For how many periods of its series a job may wait for power although nothing else happens."""
-    return PERIODS if is_limited(power) else 1
+    return PERIODS if s.rules.limited else 1
 
 
 @compiled_small
@@ -90,7 +84,7 @@ def _first_begin_s(
         time_s = end_s
 
 
-@compiled
+@compiled_rare
 def _is_within(power: Power, s: State, job: int, outlives: bool) -> bool:
     """Whether a job that fits can start now without lifting imports above the limit.
 
@@ -118,7 +112,7 @@ def _is_within(power: Power, s: State, job: int, outlives: bool) -> bool:
     return bool(_first_begin_s(power, s, now_s, now_s, of.requested_s, added_w, alone_w) == now_s)
 
 
-@compiled
+@compiled_rare
 def _reserve(power: Power, s: State, job: int) -> None:
     """Move the reservation of a blocked job to when the forecast allows its power.
 
@@ -149,7 +143,7 @@ def _reserve(power: Power, s: State, job: int) -> None:
         from_s = found_s
 
 
-@compiled
+@compiled_rare
 def _leaves(power: Power, s: State, job: int, head: int) -> bool:
     """Whether a job that starts now and outlives the reservation leaves the power of the blocked job.
 
@@ -169,19 +163,19 @@ def _leaves(power: Power, s: State, job: int, head: int) -> bool:
 
 
 @compiled_small
-def is_within_limit(power: Power, s: State, job: int, outlives: bool) -> bool:
+def is_within_limit(s: State, job: int, outlives: bool) -> bool:
     """`_is_within`, at once without a limit."""
-    return not is_limited(power) or _is_within(power, s, job, outlives)
+    return not s.rules.limited or _is_within(s.power, s, job, outlives)
 
 
 @compiled_small
-def reserve_within_limit(power: Power, s: State, job: int) -> None:
+def reserve_within_limit(s: State, job: int) -> None:
     """`_reserve`, nothing without a limit."""
-    if is_limited(power):
-        _reserve(power, s, job)
+    if s.rules.limited:
+        _reserve(s.power, s, job)
 
 
 @compiled_small
-def leaves_power(power: Power, s: State, job: int, head: int) -> bool:
+def leaves_power(s: State, job: int, head: int) -> bool:
     """`_leaves`, at once without a limit."""
-    return not is_limited(power) or _leaves(power, s, job, head)
+    return not s.rules.limited or _leaves(s.power, s, job, head)

@@ -42,6 +42,6 @@ def can_start(s: State, job: int, processors: int) -> bool:
         return False
     if not stays_powered(s.capacity, s.machine.totals, s.expected, s.clock, job, s.jobs[job].requested_s):
         return False
-    if not is_within_limit(s.power, s, job, False):
+    if not is_within_limit(s, job, False):
         return False
     return bool(s.rules.power_cap_w == 0.0) or is_within_cap(s, job, False)

@@ -12,7 +12,7 @@ from greenbatch.engine.capabilities import features_of, refuse_program
 from greenbatch.engine.capacity.suspension import next_failure_s
 from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.failures import refuse_command
-from greenbatch.engine.import_limit import ROUNDING, is_limited
+from greenbatch.engine.import_limit import ROUNDING
 from greenbatch.engine.machine.dvfs import level_of, levels_of, set_level
 from greenbatch.engine.machine.idle_nodes import compete_for_power
 from greenbatch.engine.machine.node_tables import Nodes
@@ -165,7 +165,7 @@ def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
     arrange(state.machine, cluster.node_names, program.placement, program.placement_seed, keeps_list=keeps_list)
     if program.spans:
         span(state.machine)
-    if state.rules.power_cap_w > 0.0 or is_limited(state.power):
+    if state.rules.power_cap_w > 0.0 or state.rules.limited:
         compete_for_power(state.machine)
     state.machine.counts.kill = state.rules.kill
 

@@ -333,6 +333,8 @@ class RuleSet:
     tick_s: float
     power_cap_w: float
     """0 without a cap."""
+    limited: int
+    """1 if jobs are held for the grid connection, see `engine.import_limit`."""
     wake_at_supply: int
     """1 if a decision is also due at every change of supply."""
     accrue: int

@@ -28,7 +28,7 @@ from greenbatch.engine.machine import (  # noqa: F401  (registers the machines)
 from greenbatch.engine.machine.resources import Machine, machine_of
 from greenbatch.engine.power import build, ranked, supply  # noqa: F401  (registers the supply of a site)
 from greenbatch.engine.power.balance import COLUMNS
-from greenbatch.engine.power.protocol import Power, is_commanded, power_of
+from greenbatch.engine.power.protocol import Power, always_allowed_w, is_commanded, power_of
 from greenbatch.engine.prediction.known import no_predictor
 from greenbatch.engine.prediction.protocol import Predictor, predictor_of
 from greenbatch.engine.records import (
@@ -258,6 +258,7 @@ def set_rules(state: State, rules: Rules, settings: dict[str, float]) -> None:
     fixed.kill, fixed.power_cap_w = rules.overrun == "kill", rules.power_cap_w
     for name, value in settings.items():
         setattr(fixed, name, value)
+    fixed.limited = always_allowed_w(state.power) < np.inf
     if is_commanded(state.power):
         fixed.accrue = 1  # what is stored is known during the run
     else:

@@ -240,7 +240,7 @@ def _count_idle(s: State) -> None:
     if c.idle == 0 or (changes and c.now_s > c.idle_from_s):
         c.idle, c.idle_from_s = 0, c.now_s
     c.idle += 1
-    patience = max(PATIENCE, s.power.slots.count * periods_of_patience(s.power))
+    patience = max(PATIENCE, s.power.slots.count * periods_of_patience(s))
     if c.idle > patience and not 0.0 < c.now_s - c.idle_from_s <= A_YEAR_S:
         c.status = STUCK
 
@@ -392,5 +392,5 @@ def _block(s: State, job: int, score: float, until_s: float) -> None:
     c.head, c.head_score = job, score
     c.blocked = is_greedy or block(s.machine, job) or _are_all_held_back(s)
     c.wake_s = min(c.wake_s, until_s) if until_s > c.now_s else c.wake_s
-    is_fixed = s.rules.ranking != BY_RULE and periods_of_patience(s.power) == 1  # not: a limit lets it start with time
+    is_fixed = s.rules.ranking != BY_RULE and not s.rules.limited  # a limit lets it start with time
     c.settled = is_fixed and s.rules.backfill != GREEN and not is_greedy and until_s <= c.now_s

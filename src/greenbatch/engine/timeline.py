@@ -26,7 +26,7 @@ def reserve(s: State, job: int) -> None:
     first_s = c.shadow_s
     if s.rules.power_cap_w > 0.0:
         reserve_power(s, whole(job))
-    reserve_within_limit(s.power, s, whole(job))
+    reserve_within_limit(s, whole(job))
     if s.downtimes.shape[0] > 0:
         c.shadow_s = open_from_s(s, whole(job), c.shadow_s)
     if c.shadow_s > first_s:

@@ -48,7 +48,8 @@ def functions(function: Any, arguments: Any) -> Iterator[Any]:
         if id(each) in seen:
             continue
         seen.add(id(each))
-        if table := getattr(each, "table", None):
+        table = getattr(each, "table", None)
+        if table is not None:  # a variant
             todo += [table[made] for made in classes if made in table]
             todo += [each.otherwise] if each.otherwise else []
         else:

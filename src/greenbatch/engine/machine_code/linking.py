@@ -49,6 +49,17 @@ class Part(_Library):
         return _NoEnvironment
 
 
+class Rare(Part):
+    """The code of one function that is seldom called, so that callers are compiled as if it were far away."""
+
+    def finalize(self) -> None:
+        """Forbid to copy it into its callers."""
+        for function in self._final_module.functions:
+            if not function.is_declaration:
+                function.add_function_attribute("noinline")
+        super().finalize()
+
+
 class Whole(_Library):
     """The code of an entry point, linked from its parts."""
 
@@ -82,9 +93,10 @@ def _compiler_of(library_class: type[_Library]) -> Any:
     return Compiler
 
 
-PartCompiler, WholeCompiler = _compiler_of(Part), _compiler_of(Whole)
+PartCompiler, RareCompiler, WholeCompiler = _compiler_of(Part), _compiler_of(Rare), _compiler_of(Whole)
 PART = {"pipeline_class": PartCompiler, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """Options of a function that is only a part: neither Python nor C calls it."""
+RARE = {**PART, "pipeline_class": RareCompiler}
 
 
 def set_environments(compiled: Any) -> None:

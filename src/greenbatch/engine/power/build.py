@@ -56,13 +56,13 @@ def charge_of(stored_j: float = 0.0, command_w: float = 0.0) -> Charge:
 
 
 _NO_BATTERY, _NO_PLAN = record_of(Battery, charge_efficiency=1.0, discharge_efficiency=1.0), np.zeros((0, 0))
+_NO_CHARGE = charge_of()
 _BARE = record_of(Terms, bare=1, import_w=np.inf, always_w=np.inf, forecast=PERFECT)
 
 
 def bare_supply(slots: Slots, power_w: Floats) -> PowerSupply:
     """A supply that has nothing but its sources, forecast as they come."""
-    series = np.array(power_w, dtype=np.float64, order="C").reshape(1, -1)
-    return PowerSupply(slots, series, _BARE, _NO_BATTERY, charge_of(), _NO_PLAN)
+    return PowerSupply(slots, power_w.reshape(1, -1), _BARE, _NO_BATTERY, _NO_CHARGE, _NO_PLAN)
 
 
 @power_of.register
@@ -80,7 +80,7 @@ def power_of_site(site: Site) -> PowerSupply:
     )  # fmt: skip
     supply_w = site.load_limit_w(0.0)
     if not (site.grid or site.storage or site.has_overhead or site.forecast_model.kind != "perfect"):
-        return bare_supply(slots, supply_w)
+        return bare_supply(slots, np.array(supply_w, dtype=np.float64, order="C"))
     series = np.zeros((ROWS, site.slots))
     series[SUPPLY_W], series[RENEWABLE_W], series[PUE] = supply_w, site.renewable_w, site.pue
     stored = stored_by(site.storage, site.horizon_slots)

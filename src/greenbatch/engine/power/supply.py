@@ -133,15 +133,27 @@ def commanded_of_battery_w(power: PowerSupply) -> float:
 def flow_of_supply(
     power: PowerSupply, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
 ) -> int:  # fmt: skip
-    """See `cut_and_enter`."""
-    return cut_and_enter(power, load_w, from_s, to_s, ledger, rows, count)
+    """Cut the interval at the slots; renewable power is used first."""
+    if power.terms.bare == 0:
+        return cut_and_enter(power, load_w, from_s, to_s, ledger, rows, count)
+    slots, at_s, before = power.slots, from_s, count
+    while at_s < to_s:
+        next_s, renewable_w = to_s, 0.0
+        if slots.count > 0:  # there is a site
+            number, edge_s = covering(slots, at_s)
+            if not is_inside(slots, number):
+                return LEFT_THE_SERIES
+            next_s, renewable_w = min(to_s, edge_s), power.series[SUPPLY_W, number % slots.count]
+        count = enter(ledger, at_s, next_s, load_w, renewable_w, NO_STORAGE, NO_RATES, rows, count)
+        at_s = next_s
+    return count - before
 
 
 @compiled_apart()
 def cut_and_enter(
     power: PowerSupply, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Pieces, count: int
 ) -> int:  # fmt: skip
-    """Cut the interval at the slots, and where the battery is full or empty; renewable power is used first."""
+    """Cut the interval at the slots, and where the battery is full or empty, for a site with more than its sources."""
     slots, at_s, before = power.slots, from_s, count
     if slots.count == 0:  # no site
         return (
@@ -153,10 +165,6 @@ def cut_and_enter(
             return LEFT_THE_SERIES
         slot, next_s = number % slots.count, min(to_s, edge_s)
         drawn_w, renewable_w = served_w(power, slot, load_w)
-        if power.terms.bare != 0:  # most sites, and twice as fast with constants
-            count = enter(ledger, at_s, next_s, drawn_w, renewable_w, NO_STORAGE, NO_RATES, rows, count)
-            at_s = next_s
-            continue
         stored = NO_STORAGE
         if power.battery.usable_j != 0.0:
             stored, next_s = _use_battery(power, number, slot, load_w, drawn_w - renewable_w, at_s, next_s)
