@@ -9,15 +9,14 @@ from greenbatch.engine.codes import BACKFILL, EASY, EASY_IRMASIM, EASY_SCHEDGYM,
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import start
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
-from greenbatch.engine.import_limit import leaves_power
-from greenbatch.engine.limits import can_be_next, can_start
+from greenbatch.engine.limits import can_be_next, can_start, leaves_limits
 from greenbatch.engine.machine.competition import all_compete, competes
 from greenbatch.engine.machine.node_choice import node_beside, want
 from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine.resources import fits_beside, rise_w
 from greenbatch.engine.machine.work import longest_boot_s
 from greenbatch.engine.power.protocol import Weights, is_brown
-from greenbatch.engine.power_cap import is_within_cap, take_from_spare
+from greenbatch.engine.power_cap import take_from_spare
 from greenbatch.engine.queue import position_of, rank_queue
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Clock, Floats, Int32s, RuleSet
@@ -58,9 +57,7 @@ def may_start(s: State, position: int, latest_s: float, head: int) -> bool:
         return True
     if s.rules.backfill != EASY or not fits_beside(s.machine, job, processors, s.clock.spare):
         return False
-    if not leaves_power(s, job, head):
-        return False
-    return bool(s.rules.power_cap_w == 0.0) or is_within_cap(s, job, True)
+    return not s.rules.guarded or leaves_limits(s, job, head)
 
 
 @compiled_small

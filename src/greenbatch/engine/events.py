@@ -26,11 +26,10 @@ from greenbatch.engine.codes import (
     WAKE_UP,
 )
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.import_limit import next_limit_s
+from greenbatch.engine.limits import next_opening_s
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.resources import give, running_w, take
 from greenbatch.engine.machine.work import advance_work, begins_s, expect_ends, next_switch_s, switch, update_ends
-from greenbatch.engine.outages import next_opening_s
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.prediction.protocol import fill, forget_running, learn, note_running, predicts
@@ -60,16 +59,10 @@ def next_supply_change_s(slots: Slots, now_s: float) -> float:
 
 
 @compiled_small
-def _next_change_s(s: State) -> float:
-    """When a blocked job may be able to start although no job arrives or ends: by machine, outages or limits. [s]"""
-    return min(next_opening_s(s), next_limit_s(s))
-
-
-@compiled_small
 def next_wake_s(s: State) -> float:
     """Time of the next wake-up while jobs wait: only those that a job, the policy or the rules ask for. [s]"""
     c, rules = s.clock, s.rules
-    wake_s = _next_change_s(s)
+    wake_s = next_opening_s(s)
     if c.committed < 0:
         wake_s = min(wake_s, c.wake_s)
         if rules.tick_s > 0.0:
@@ -279,7 +272,7 @@ def next_instant(s: State, wake_s: float) -> int:
     Returns its kind, or COMPLETION if there were several or the machine changes as well: then the whole queue
     must be considered.
     """
-    c, change_s = s.clock, _next_change_s(s)
+    c, change_s = s.clock, next_opening_s(s)
     kind = next_event(s, wake_s)
     if kind == ARRIVAL and c.now_s >= change_s:
         kind = COMPLETION

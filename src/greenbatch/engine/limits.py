@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from greenbatch.engine.capacity.admission import is_admitted
-from greenbatch.engine.capacity.levels import stays_powered
-from greenbatch.engine.compile import compiled_small, whole
-from greenbatch.engine.import_limit import is_within_limit
+from greenbatch.engine.capacity.levels import next_level_s, reserve_ahead, stays_powered
+from greenbatch.engine.compile import compiled_rare, compiled_small, whole
+from greenbatch.engine.import_limit import is_within_limit, leaves_power, next_limit_s, reserve_within_limit
 from greenbatch.engine.machine.competition import is_held_back
-from greenbatch.engine.machine.resources import fits
-from greenbatch.engine.outages import open_from_s
-from greenbatch.engine.power_cap import is_within_cap
+from greenbatch.engine.machine.resources import fits, next_change_s
+from greenbatch.engine.outages import next_end_s, open_from_s
+from greenbatch.engine.power_cap import is_within_cap, reserve_power
 from greenbatch.engine.state import State
 
 
@@ -38,10 +40,42 @@ def can_start(s: State, job: int, processors: int) -> bool:
     """Whether a job fits now, keeps the power within its limits, and ends before the next outage as requested."""
     if not (is_admitted(s.capacity, job) and fits(s.machine, job, processors, s.clock.now_s)):
         return False
-    if s.downtimes.shape[0] > 0 and open_from_s(s, job, s.clock.now_s) > s.clock.now_s:
+    if s.rules.guarded and not _is_allowed(s, job):
         return False
-    if not stays_powered(s.capacity, s.machine.totals, s.expected, s.clock, job, s.jobs[job].requested_s):
-        return False
-    if not is_within_limit(s, job, False):
-        return False
-    return bool(s.rules.power_cap_w == 0.0) or is_within_cap(s, job, False)
+    return stays_powered(s.capacity, s.machine.totals, s.expected, s.clock, job, s.jobs[job].requested_s)
+
+
+@compiled_rare
+def _is_allowed(s: State, job: int) -> bool:
+    """Whether neither an outage nor a limit of power forbids a job that fits to start now."""
+    now_s = s.clock.now_s
+    is_open = s.downtimes.shape[0] == 0 or open_from_s(s, job, now_s) <= now_s
+    return is_open and is_within_limit(s, job, False) and is_within_cap(s, job, False)
+
+
+@compiled_rare
+def leaves_limits(s: State, job: int, head: int) -> bool:
+    """Whether a job that starts now and outlives the reservation leaves the blocked job the power that it needs."""
+    return leaves_power(s, job, head) and is_within_cap(s, job, True)
+
+
+@compiled_rare
+def reserve_within_limits(s: State, job: int) -> None:
+    """Move the reservation of a blocked job to when limits of power and outages allow it."""
+    c, first_s = s.clock, s.clock.shadow_s
+    reserve_power(s, job)
+    reserve_within_limit(s, job)
+    c.shadow_s = open_from_s(s, job, c.shadow_s)
+    from_s = c.shadow_s if c.shadow_s <= first_s else -np.inf
+    while c.shadow_s > from_s:  # what is free at the later instant is left to others; again if less is powered then
+        from_s = c.shadow_s
+        reserve_ahead(s.capacity, s, job, from_s)
+        reserve_power(s, job)
+        c.shadow_s = open_from_s(s, job, c.shadow_s)
+
+
+@compiled_small
+def next_opening_s(s: State) -> float:
+    """When a blocked job may be able to start although no job arrives or ends: by machine, outages or limits. [s]"""
+    change_s = min(next_change_s(s.machine, s.clock.now_s), next_level_s(s.capacity, s.clock.now_s))
+    return min(change_s, next_end_s(s), next_limit_s(s)) if s.rules.guarded else change_s

@@ -14,10 +14,8 @@ from typing import Any
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.capacity.levels import next_level_s
-from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.machine.competition import all_partitions_in
-from greenbatch.engine.machine.resources import next_change_s
 from greenbatch.engine.machine.work import longest_boot_s
 from greenbatch.engine.records import ALL_PARTITIONS, Downtime, Table, table_of
 from greenbatch.engine.state import State
@@ -47,15 +45,9 @@ def downtimes_of(outages: Sequence[Outage], cluster: Cluster) -> Table[Downtime]
     return table  # type: ignore[no-any-return]
 
 
-@compiled_small
-def next_opening_s(s: State) -> float:
-    """When the machine changes by itself or an outage ends: a blocked job may be able to start. [s]"""
-    change_s = min(next_change_s(s.machine, s.clock.now_s), next_level_s(s.capacity, s.clock.now_s))
-    return change_s if s.downtimes.shape[0] == 0 else min(change_s, _next_end_s(s))
-
-
 @compiled
-def _next_end_s(s: State) -> float:
+def next_end_s(s: State) -> float:
+    """When the next outage ends, infinite if there is none. [s]"""
     end_s = np.inf
     for k in range(s.downtimes.shape[0]):
         if s.downtimes[k].end_s > s.clock.now_s:

@@ -18,6 +18,8 @@ ROUNDING = 1e-9
 @compiled
 def is_within_cap(s: State, job: int, outlives: bool) -> bool:
     """Whether a job that fits can start without exceeding the cap, now and when the reservation begins."""
+    if s.rules.power_cap_w == 0.0:
+        return True
     added_w, slack_w = rise_w(s.machine, job, s.jobs[job].power_w, outlives), ROUNDING * s.rules.power_cap_w
     if outlives and added_w > s.clock.spare_w + slack_w:
         return False
@@ -34,6 +36,8 @@ def take_from_spare(s: State, job: int) -> None:
 def reserve_power(s: State, job: int) -> None:
     """Move the reservation of a job to when enough running jobs have ended, and compute the power that it leaves."""
     c, load_w = s.clock, s.machine.totals.load_w
+    if s.rules.power_cap_w == 0.0:
+        return
     added_w = rise_w(s.machine, job, s.jobs[job].power_w, False)
     i, stop = c.expected_first, c.expected_first + c.running
     while i < stop and (s.expected[i].end_s <= c.shadow_s or load_w + added_w > s.rules.power_cap_w):

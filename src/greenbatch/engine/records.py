@@ -335,6 +335,8 @@ class RuleSet:
     """0 without a cap."""
     limited: int
     """1 if jobs are held for the grid connection, see `engine.import_limit`."""
+    guarded: int
+    """1 if an outage, the power cap or the grid connection may forbid a start, see `engine.limits`."""
     wake_at_supply: int
     """1 if a decision is also due at every change of supply."""
     accrue: int

@@ -259,6 +259,7 @@ def set_rules(state: State, rules: Rules, settings: dict[str, float]) -> None:
     for name, value in settings.items():
         setattr(fixed, name, value)
     fixed.limited = always_allowed_w(state.power) < np.inf
+    fixed.guarded = fixed.limited or rules.power_cap_w > 0.0 or len(state.downtimes) > 0
     if is_commanded(state.power):
         fixed.accrue = 1  # what is stored is known during the run
     else:

@@ -198,7 +198,7 @@ def happen(s: State) -> bool:
     if c.event == NOTHING:
         return False
     on_instant(s.capacity, s)
-    if is_commanded(s.power):
+    if s.rules.accrue and is_commanded(s.power):  # the first is at hand
         _show_storage(s)
     _count_idle(s)
     if c.committed < 0:

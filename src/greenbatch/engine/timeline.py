@@ -10,10 +10,8 @@ import numpy as np
 from greenbatch.engine.capacity.levels import reserve_ahead
 from greenbatch.engine.codes import PROMISE
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.import_limit import reserve_within_limit
+from greenbatch.engine.limits import reserve_within_limits
 from greenbatch.engine.log import note
-from greenbatch.engine.outages import open_from_s
-from greenbatch.engine.power_cap import reserve_power
 from greenbatch.engine.records import Capacity, Table
 from greenbatch.engine.state import State
 
@@ -23,29 +21,10 @@ def reserve(s: State, job: int) -> None:
     """Compute when a blocked job can start by requested ends, and promise it that time if it is the first."""
     c = s.clock
     reserve_ahead(s.capacity, s, whole(job), c.now_s)
-    first_s = c.shadow_s
-    if s.rules.power_cap_w > 0.0:
-        reserve_power(s, whole(job))
-    reserve_within_limit(s, whole(job))
-    if s.downtimes.shape[0] > 0:
-        c.shadow_s = open_from_s(s, whole(job), c.shadow_s)
-    if c.shadow_s > first_s:
-        _reserve_later(s, whole(job))
+    if s.rules.guarded:
+        reserve_within_limits(s, whole(job))
     if np.isnan(s.jobs[job].promised_s):
         promise(s, job, c.shadow_s)
-
-
-@compiled
-def _reserve_later(s: State, job: int) -> None:
-    """A reservation that outages or a limit of power have moved leaves to others what is free at the later instant."""
-    c, from_s = s.clock, -np.inf
-    while c.shadow_s > from_s:  # again if less is powered then
-        from_s = c.shadow_s
-        reserve_ahead(s.capacity, s, job, from_s)
-        if s.rules.power_cap_w > 0.0:
-            reserve_power(s, job)
-        if s.downtimes.shape[0] > 0:
-            c.shadow_s = open_from_s(s, job, c.shadow_s)
 
 
 @compiled_small
