@@ -43,8 +43,7 @@ def pytest_sessionstart() -> None:
 def impatient(monkeypatch: pytest.MonkeyPatch) -> int:
     """The engine gives up after so few decisions that change nothing; thousands take long as plain Python."""
     patience = 300
-    for module in ("step", "failures"):
-        monkeypatch.setattr(f"greenbatch.engine.{module}.PATIENCE", patience)
+    monkeypatch.setattr("greenbatch.engine.state.PATIENCE", patience)
     return patience
 
 

@@ -84,8 +84,7 @@ def parameters(node: ast.FunctionDef) -> list[ast.arg]:
 
 # ---------------------------------------------------------------- typed parts
 
-ANY_KIND = {"engine/decide.py:decide", "engine/entry_points.py:_run", "engine/entry_points.py:_decide",
-            "engine/entry_points.py:_settle", "policies/compiled/rolling.py:attempt"}  # fmt: skip
+ANY_KIND = {"engine/decide.py:decide", "engine/entry_points.py:_run", "policies/compiled/rolling.py:attempt"}
 """Functions whose parameter ``decider`` may be of any kind: its type chooses the implementation."""
 
 
@@ -200,9 +199,9 @@ CALLERS = {
     "next_instant": {"engine/step.py:happen"},
     "happen": {"engine/step.py:_next_decision"},
     "_next_decision": {"engine/step.py:drive"},
-    "drive": {f"engine/step.py:{name}" for name in ("advance", "is_due", "apply")},
+    "drive": {*(f"engine/step.py:{name}" for name in ("advance", "is_due", "apply")),
+              "engine/entry_points.py:_run", "engine/entry_points.py:_step"},
     "advance": {
-        "engine/entry_points.py:_run", "engine/entry_points.py:_advance",
         "engine/observe/batch.py:advance_to_choice",
         "policies/compiled/lookahead/plan.py:run_many", "policies/compiled/rolling.py:attempt",
     },
@@ -239,7 +238,7 @@ def loops(files: dict[str, str]) -> set[str]:
     """Functions with a loop whose condition advances a simulation."""
     return {
         function.place for function in functions(files) for node in ast.walk(function.node)
-        if isinstance(node, ast.While) and re.search(r"\b_?advance\(", ast.unparse(node.test))
+        if isinstance(node, ast.While) and re.search(r"\b(_?advance|drive)\(", ast.unparse(node.test))
     }  # fmt: skip
 
 

@@ -196,7 +196,7 @@ def test_sampled_futures_go_on_from_the_view(window: tuple[Workload, Site], hour
             known_w: Any = site.forecast(view.now_s)[2]
             first = int(view.now_s // 3600.0)
             supply: Any = future.power
-            shown_w = supply.supply_w[(first + np.arange(len(known_w))) % len(supply.supply_w)]
+            shown_w = supply.series[0][(first + np.arange(len(known_w))) % len(supply.series[0])]
             assert shown_w[0] == known_w[0]
             np.testing.assert_array_equal(shown_w > 0, known_w > 0)
             if error == 0.0:

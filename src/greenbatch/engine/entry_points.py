@@ -19,7 +19,7 @@ from greenbatch.engine.observe.stacked import StateType, type_of
 from greenbatch.engine.power.protocol import ranked_w
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
-from greenbatch.engine.step import Action, advance, apply, is_due
+from greenbatch.engine.step import ADVANCE, APPLY, ASK, drive
 from greenbatch.engine.views.interface import Attributes, Predicted, Queue
 
 numba: Any = _numba
@@ -34,112 +34,88 @@ RULE_TYPE = types.FunctionType(_COLUMN(QUEUE_TYPE))
 """Compiled type of a rule: passed as a function, so that the engine is compiled once for all rules."""
 
 
-def _run(s: State, decider: Any) -> None:
-    """The one loop: until all jobs have ended, or the status says why not."""
+def _run(s: State, decider: Any, what: int) -> None:
+    """The one loop: until all jobs have ended or the status says why not, until nothing is due, or one decision."""
     s, decider = by_reference(s), by_reference(decider)
-    while advance(s):
+    while what == ONCE or drive(s, what, 0, 0, 0, 0.0):
         decide(decider, s)
+        if what == ONCE:
+            break
 
 
-def _decide(s: State, decider: Any) -> None:
+def _step(s: State, what: int, kind: int, position: int, delay: int, amount: float) -> float:
+    """One of `STEPS`; see `step.drive`."""
     s = by_reference(s)
-    decide(by_reference(decider), s)
-
-
-def _settle(s: State, decider: Any) -> float:
-    """Make all decisions that are due at this instant; return when the next wake-up is. [s]"""
-    s, decider = by_reference(s), by_reference(decider)
-    while is_due(s):
-        decide(decider, s)
-    return float(next_wake_s(s))
-
-
-def _advance(s: State) -> bool:
-    s = by_reference(s)
-    return bool(advance(s))
-
-
-def _is_due(s: State) -> bool:
-    s = by_reference(s)
-    return bool(is_due(s))
-
-
-def _wake_s(s: State) -> float:
-    s = by_reference(s)
-    return float(next_wake_s(s))
-
-
-def _apply(s: State, kind: int, position: int, delay: int, amount: float) -> None:
-    s = by_reference(s)
-    apply(s, Action(kind, position, delay, amount))
-    s.clock.settled = 0
-
-
-def _rank_w(s: State) -> float:
-    """The command to storage by rank, at the present load. [W]"""
-    s = by_reference(s)
-    rules, load_w = s.rules, s.machine.totals.load_w
-    return float(ranked_w(s.power, s.clock, load_w, rules.charge_below, rules.charge_above, rules.charge_carbon))
-
-
-def _want(s: State, position: int, node: int, most: int) -> bool:
-    """Let the job at a queue position take a node first, if it starts now; False if it cannot be started there."""
-    s = by_reference(s)
-    job = whole(s.queue.job[position])
-    if not can_take_on(s.machine, job, node):
-        return False
-    want(s.machine, node, most)
-    return True
+    if what == WAKE:
+        return next_wake_s(s)
+    if what == RANK:
+        rules, load_w = s.rules, s.machine.totals.load_w
+        return ranked_w(s.power, s.clock, load_w, rules.charge_below, rules.charge_above, rules.charge_carbon)
+    if what == WANT:
+        job, node, most = whole(s.queue.job[kind]), position, delay
+        if not can_take_on(s.machine, job, node):
+            return 0.0
+        want(s.machine, node, most)
+        return 1.0
+    done = drive(s, what, kind, position, delay, amount)
+    if what == APPLY:
+        s.clock.settled = 0
+    return 1.0 if done else 0.0
 
 
 def _without_rule(queue: Queue) -> Floats:
     return queue.wait_s
 
 
-_WITH_DECIDER: dict[str, tuple[Callable[..., Any], Any]] = {
-    "run": (_run, types.void), "decide": (_decide, types.void), "settle": (_settle, types.float64),
+ONCE, WAKE, RANK, WANT = range(APPLY + 1, APPLY + 5)
+_WITH_DECIDER = {"run": ADVANCE, "settle": ASK, "decide": ONCE}
+_STEPS: dict[str, tuple[int, type]] = {
+    "advance": (ADVANCE, bool), "is-due": (ASK, bool), "apply": (APPLY, bool), "wake": (WAKE, float),
+    "rank": (RANK, float), "want": (WANT, bool),
 }  # fmt: skip
-_STEPS: dict[str, tuple[Callable[..., Any], Any, tuple[Any, ...]]] = {
-    "advance": (_advance, types.boolean, ()),
-    "is-due": (_is_due, types.boolean, ()),
-    "wake": (_wake_s, types.float64, ()),
-    "rank": (_rank_w, types.float64, ()),
-    "want": (_want, types.boolean, (types.int64, types.int64, types.int64)),
-    "apply": (_apply, types.void, (types.int64, types.int64, types.int64, types.float64)),
-}
 
 
-def with_decider(name: str, state: State, decider: Any) -> Callable[..., Any]:
+def with_decider(name: str, state: State, decider: Any) -> Callable[[State, Any], None]:
     """Compiled code that asks a decider, ``(state, decider)``.
 
     Args:
         name: ``run`` simulates until all jobs have ended or the log is full; ``decide`` makes one decision; ``settle``
-            makes all that are due now and returns the next wake-up.
+            makes all that are due now.
         state: a state; its parts choose the code.
         decider: the decider, see `engine.decide`.
     """
-    return _compiled_with_decider(name, type_of(state), _kind_of(decider))
+    code, what = _compiled_with_decider(type_of(state), _kind_of(decider)), _WITH_DECIDER[name]
+    return lambda s, decider: code(s, decider, what)
 
 
 def step(name: str, state: State) -> Callable[..., Any]:
-    """Compiled code that takes a state: ``advance``, ``is-due``, ``wake``, ``rank``, ``want`` or
-    ``apply``, see `engine.step`.
+    """Compiled code that takes a state and numbers.
+
+    Args:
+        name: ``advance``, ``is-due`` and ``apply`` (kind, position, delay, amount), see `engine.step`; ``wake``: when
+            the next wake-up is [s]; ``rank``: the command to storage by rank, at the present load [W]; ``want``
+            (position, node, most): let the job at a queue position take a node first, if it starts now; False if it
+            cannot be started there.
+        state: a state; its parts choose the code.
     """
-    return _compiled_step(name, type_of(state))
+    code, (what, shown) = _compiled_step(type_of(state)), _STEPS[name]
+    return lambda s, *given: shown(code(s, what, *given, *_NOTHING_MORE[len(given) :]))
+
+
+_NOTHING_MORE = (0, 0, 0, 0.0)
 
 
 @cache
-def _compiled_with_decider(name: str, state: StateType, decider: StateType) -> Callable[..., Any]:
-    function, result = _WITH_DECIDER[name]
+def _compiled_with_decider(state: StateType, decider: StateType) -> Callable[..., Any]:
     kind = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", decider.numba.instance_class.__name__).lower()
-    shown = _named(kind if name == "run" else f"{name}-{kind}", state)
-    return cast(Callable[..., Any], entry(shown, function, result(state.numba, decider.numba)))
+    signature = types.void(state.numba, decider.numba, types.int64)
+    return cast(Callable[..., Any], entry(_named(kind, state), _run, signature))
 
 
 @cache
-def _compiled_step(name: str, state: StateType) -> Callable[..., Any]:
-    function, result, others = _STEPS[name]
-    return cast(Callable[..., Any], entry(_named(name, state), function, result(state.numba, *others)))
+def _compiled_step(state: StateType) -> Callable[..., Any]:
+    signature = types.float64(state.numba, *[types.int64] * 4, types.float64)
+    return cast(Callable[..., Any], entry(_named("steps", state), _step, signature))
 
 
 def _named(name: str, state: StateType) -> str:

@@ -12,11 +12,10 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.capacity.varying import Varying
-from greenbatch.engine.import_limit import periods_of_patience
 from greenbatch.engine.program import Program
 from greenbatch.engine.shortage import refuse_shortage
 from greenbatch.engine.state import State
-from greenbatch.engine.step import MOST_CHARGES, PATIENCE
+from greenbatch.engine.step import MOST_CHARGES
 from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted
 from greenbatch.workload import Workload
 
@@ -50,11 +49,6 @@ _START_ONE = "when nothing runs and no job will arrive, a policy must start one 
 """What to do about jobs that wait forever."""
 
 
-def patience(state: State) -> int:
-    """Largest number of decisions in a row that change nothing."""
-    return max(PATIENCE, int(state.power.slots.count) * periods_of_patience(state))
-
-
 def waits_forever(
     state: State, name: str, workload: Workload | None = None, cluster: Cluster | None = None
 ) -> GreenbatchError:  # fmt: skip
@@ -67,7 +61,7 @@ def waits_forever(
         refuse_shortage(state, workload, cluster)
     waiting, fix = int(state.clock.last - state.clock.first), _START_ONE
     return GreenbatchError(
-        f"{name} left {waiting} jobs waiting forever: {patience(state)} decisions changed nothing ({fix})"
+        f"{name} left {waiting} jobs waiting forever: {state.rules.patience} decisions changed nothing ({fix})"
     )
 
 

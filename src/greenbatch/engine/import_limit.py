@@ -24,8 +24,6 @@ from greenbatch.engine.state import State
 
 ROUNDING = 1e-9
 """Part of the limit that rounding may add."""
-PERIODS = 3
-"""Periods of the series that a job can wait alone: for its reservation, for its slot, and for the rest of the first."""
 
 
 @compiled_small
@@ -33,12 +31,6 @@ def next_limit_s(s: State) -> float:
     """When the limit of the load changes, with the next slot; infinite without one. [s]"""
     slots = s.power.slots
     return next_edge_s(s.clock.now_s, slots.origin_s, slots.step_s) if s.rules.limited else np.inf
-
-
-@compiled_small
-def periods_of_patience(s: State) -> int:
-    """For how many periods of its series a job may wait for power although nothing else happens."""
-    return PERIODS if s.rules.limited else 1
 
 
 @compiled_small

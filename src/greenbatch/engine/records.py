@@ -331,6 +331,8 @@ class RuleSet:
     kill: int
     """1 if jobs are killed at their requested time."""
     tick_s: float
+    patience: int
+    """Largest number of wake-ups or decisions in a row that change nothing."""
     power_cap_w: float
     """0 without a cap."""
     limited: int

@@ -56,6 +56,11 @@ from greenbatch.workload import Workload
 
 ATTRIBUTES = Attributes._fields
 """Columns of `State.attributes`."""
+PATIENCE = 10_000
+"""Largest number of wake-ups in a row that change nothing (or a full period of the power series, if that is more)."""
+PERIODS = 3
+"""Periods of the series that a job can wait alone where the grid connection is limited: for its reservation, for its
+slot, and for the rest of the first."""
 LOG_ROWS = 65_536
 """Largest number of rows of the log of one simulation, which is read whenever it is full."""
 
@@ -259,6 +264,7 @@ def set_rules(state: State, rules: Rules, settings: dict[str, float]) -> None:
     for name, value in settings.items():
         setattr(fixed, name, value)
     fixed.limited = always_allowed_w(state.power) < np.inf
+    fixed.patience = max(PATIENCE, int(state.power.slots.count) * (PERIODS if fixed.limited else 1))
     fixed.guarded = fixed.limited or rules.power_cap_w > 0.0 or len(state.downtimes) > 0
     if is_commanded(state.power):
         fixed.accrue = 1  # what is stored is known during the run

@@ -48,7 +48,6 @@ from greenbatch.engine.codes import (
 )
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue, next_instant, next_slot, next_wake_s, start, switch_until
-from greenbatch.engine.import_limit import periods_of_patience
 from greenbatch.engine.limits import can_be_next, can_start
 from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.competition import block, clear_reservation, competes
@@ -65,8 +64,6 @@ from greenbatch.engine.timeline import reserve
 
 ADVANCE, ASK, APPLY = range(3)
 """What `drive` does."""
-PATIENCE = 10_000
-"""Largest number of wake-ups in a row that change nothing (or a full period of the power series, if that is more)."""
 LONGEST_RELEASE_DELAY_S = 3600.0
 """Longest delay until running jobs release their processors (GAS-MARL §4.2.1, type 2). [s]"""
 MOST_CHARGES = 1000
@@ -240,8 +237,7 @@ def _count_idle(s: State) -> None:
     if c.idle == 0 or (changes and c.now_s > c.idle_from_s):
         c.idle, c.idle_from_s = 0, c.now_s
     c.idle += 1
-    patience = max(PATIENCE, s.power.slots.count * periods_of_patience(s))
-    if c.idle > patience and not 0.0 < c.now_s - c.idle_from_s <= A_YEAR_S:
+    if c.idle > s.rules.patience and not 0.0 < c.now_s - c.idle_from_s <= A_YEAR_S:
         c.status = STUCK
 
 

@@ -119,7 +119,7 @@ class ViewDriver:
             refuse_command(self.program.name, None, field="view.storage")
         state = state_of(view, machine=self._idle(view), attributes=False, stored=True)
         set_rules(state, self.rules, rule_settings(self.program))
-        power_w = float(step("rank", state)(state))
+        power_w = step("rank", state)(state)
         return None if power_w == view.storage.command_w else Charge(power_w)
 
     def _idle(self, view: View) -> Any:
@@ -158,10 +158,10 @@ class ViewDriver:
         plain = program.score is not None and not program.fixed and program.compiled is None
         if self.policy is None and not plain:
             with rule_may_fail(program):
-                wake_s = float(with_decider("settle", state, self._decider)(state, self._decider))
+                with_decider("settle", state, self._decider)(state, self._decider)
             if clock.status == BAD_SCORE:
                 refuse_scores(program.name, float(clock.now_s))
-            return wake_s
+            return float(step("wake", state)(state))
         due, apply = step("is-due", state), step("apply", state)
         while due(state):
             if self.policy is None:

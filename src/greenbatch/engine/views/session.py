@@ -11,7 +11,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.codes import BY_SCORE, LOG_FULL, NO_DELAY
 from greenbatch.engine.entry_points import step, with_decider
-from greenbatch.engine.failures import check, patience, refuse_command, waits_forever
+from greenbatch.engine.failures import check, refuse_command, waits_forever
 from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.machine.dvfs import set_level
 from greenbatch.engine.machine.node_tables import ANY
@@ -56,7 +56,6 @@ class Session:
         self._readings = new_readings(len(workload), cluster.first_power_w)
         self._costs = None if site is None or site.grid is None else costs_of(site)
         self._advance, self._apply = step("advance", self.state), step("apply", self.state)
-        self._patience = patience(self.state)
         self._unchanged, self._seen = 0, (-1, -1, -1)
         self._changed_s, self._woken = -np.inf, False
 
@@ -75,7 +74,7 @@ class Session:
         if self._unchanged == 0 or c.commanding:
             self._unchanged, self._changed_s = 0, float(c.now_s)
         asked_for = self._woken and c.now_s - self._changed_s <= A_YEAR_S
-        if self._unchanged > self._patience and not asked_for:
+        if self._unchanged > self.state.rules.patience and not asked_for:
             raise waits_forever(self.state, self.program.name, self.workload, self.cluster)
         view = view_of(self.state, self.workload.job_id, self._supply(float(c.now_s)))
         return replace(view, cluster=self.cluster, partitions=self.workload.names.get("partition", {}))
