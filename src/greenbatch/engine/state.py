@@ -257,18 +257,18 @@ def work_s(workload: Workload, cluster: Cluster, rules: Rules) -> Floats:
 
 def set_rules(state: State, rules: Rules, settings: dict[str, float]) -> None:
     """Write the options of the batch system and what the scheduler changes of them, and reset the clock's decisions."""
-    fixed, clock = state.rules, state.clock
-    fixed.sticky, fixed.per_instant = rules.commitment == "sticky", get_args(EventRule).index(rules.event_rule)
-    fixed.completion_first, fixed.tick_s = rules.ties == "completion_first", rules.tick_s
-    fixed.kill, fixed.power_cap_w = rules.overrun == "kill", rules.power_cap_w
-    for name, value in settings.items():
-        setattr(fixed, name, value)
-    fixed.limited = always_allowed_w(state.power) < np.inf
-    fixed.patience = max(PATIENCE, int(state.power.slots.count) * (PERIODS if fixed.limited else 1))
-    fixed.guarded = fixed.limited or rules.power_cap_w > 0.0 or len(state.downtimes) > 0
-    if is_commanded(state.power):
-        fixed.accrue = 1  # what is stored is known during the run
-    else:
-        fixed.commands = NOBODY
+    fixed: Any = state.rules
+    clock, limited = state.clock, always_allowed_w(state.power) < np.inf
+    options: dict[str, float] = {
+        "sticky": rules.commitment == "sticky", "per_instant": get_args(EventRule).index(rules.event_rule),
+        "completion_first": rules.ties == "completion_first", "tick_s": rules.tick_s,
+        "kill": rules.overrun == "kill", "power_cap_w": rules.power_cap_w, **settings, "limited": limited,
+        "patience": max(PATIENCE, int(state.power.slots.count) * (PERIODS if limited else 1)),
+    }  # fmt: skip
+    options["guarded"] = limited or options["power_cap_w"] > 0.0 or len(state.downtimes) > 0
+    # What is stored is known during the run, if it is commanded.
+    options |= {"accrue": 1} if is_commanded(state.power) else {"commands": NOBODY}
+    for name, value in options.items():
+        fixed[name] = value
     clock.head = clock.committed = -1
     clock.wake_s, clock.accrued_s = np.inf, np.nan

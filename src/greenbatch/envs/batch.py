@@ -215,8 +215,9 @@ class BatchEnv:
         if actions.shape != (count, 2):
             fix = f"give a row and a delay for each of the {count} simulations"
             raise InputError(f"have shape {actions.shape}", field="actions", fix=fix)
-        rows = np.diff(self._now.queue_offsets)
-        bad = (actions < 0).any(axis=1) | (actions[:, 0] >= rows) | (actions[:, 1] >= len(self.layout.delays))
+        row, delay, offsets = actions[:, 0], actions[:, 1], self._now.queue_offsets
+        rows = offsets[1:] - offsets[:-1]
+        bad = (row < 0) | (row >= rows) | (delay < 0) | (delay >= len(self.layout.delays))
         if bad.any():
             a = int(np.flatnonzero(bad)[0])
             problem = f"{tuple(actions[a].tolist())} in simulation {self._now.environment[a]}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple, get_type_hints
 
 import numpy as np
@@ -78,23 +79,30 @@ def power_of_site(site: Site) -> PowerSupply:
         Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeats=site.repeat,
         forecast=site.horizon_slots,
     )  # fmt: skip
+    series, terms = _tables_of(site)
+    stored = stored_by(site.storage, site.horizon_slots)
+    return PowerSupply(slots, series, terms, stored.battery, stored.charge, stored.plan)
+
+
+@lru_cache(maxsize=4)  # one simulation after the other has the same site
+def _tables_of(site: Site) -> tuple[Floats, Terms]:
+    """What simulations of a site share."""
     supply_w = site.load_limit_w(0.0)
     if not (site.grid or site.storage or site.has_overhead or site.forecast_model.kind != "perfect"):
-        return bare_supply(slots, np.array(supply_w, dtype=np.float64, order="C"))
+        return np.array(supply_w, dtype=np.float64, order="C").reshape(1, -1), _BARE
     series = np.zeros((ROWS, site.slots))
     series[SUPPLY_W], series[RENEWABLE_W], series[PUE] = supply_w, site.renewable_w, site.pue
-    stored = stored_by(site.storage, site.horizon_slots)
-    terms = {"base_load_w": site.base_load_w, **stored.terms}
+    terms = {"base_load_w": site.base_load_w, **stored_by(site.storage, 1).terms}
     terms |= _limited(series, site.held_limit_w, site) | _forecast(series, site)
     if site.grid is not None or site.storage is not None:
         terms |= _priced(series, costs_of(site), site.storage.carbon_price_per_kg if site.storage else 0.0)
-    return PowerSupply(slots, series, record_of(Terms, **terms), stored.battery, stored.charge, stored.plan)
+    return series, record_of(Terms, **terms)
 
 
 def stored_by(storage: Storage | None, horizon_slots: int) -> StorageParts:
     """A battery, what is in it at first, and its rule, which plans for some slots ahead."""
     if storage is None:
-        return StorageParts(_NO_BATTERY, charge_of(), _NO_PLAN, {})
+        return StorageParts(_NO_BATTERY, _NO_CHARGE, _NO_PLAN, {})
     battery = record_of(
         Battery, usable_j=storage.usable_j, charge_w=storage.charge_w, discharge_w=storage.discharge_w,
         charge_efficiency=storage.charge_efficiency, discharge_efficiency=storage.discharge_efficiency,
