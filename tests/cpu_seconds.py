@@ -15,6 +15,9 @@ from typing import Any, NamedTuple
 import pytest
 from numba.core import event
 
+from greenbatch.engine.observe.stacked import Batch
+from greenbatch.engine.state import State
+
 SHOWN = 25
 """Files that are printed, those that take most; ``CPU_FILES`` is another number."""
 
@@ -39,9 +42,15 @@ class Compilations(event.Listener):
 
     def __init__(self) -> None:
         self.depth, self.began_s, self.seconds, self.number = 0, 0.0, 0.0, 0
+        self.linked: set[str] = set()
 
-    def on_start(self, _: Any) -> None:
-        self.began_s = time.process_time() if self.depth == 0 else self.began_s
+    def on_start(self, each: Any) -> None:
+        if self.depth == 0:
+            self.began_s = time.process_time()
+            function, kinds = each.data["dispatcher"].py_func, each.data["args"]
+            classes = [getattr(getattr(kind, "of", kind), "instance_class", None) for kind in kinds]
+            if function.__module__.startswith("greenbatch.") and {State, Batch} & set(classes):
+                self.linked.add(f"{function.__module__}.{function.__qualname__} {kinds}")
         self.depth += 1
 
     def on_end(self, _: Any) -> None:
@@ -60,6 +69,7 @@ class CpuSeconds:
         self.last = self.spent()
         self.files: dict[str, Spent] = defaultdict(Spent)
         self.processes_s = 0.0
+        self.linked: set[str] = set()
 
     def spent(self) -> Spent:
         return Spent(sum(os.times()[:4]), self.compilations.seconds, self.compilations.number)
@@ -81,10 +91,13 @@ class CpuSeconds:
     def pytest_sessionfinish(self, session: Any) -> None:
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput["cpu_s"] = self.spent().cpu_s
+            session.config.workeroutput["linked"] = sorted(self.compilations.linked)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        self.processes_s += getattr(node, "workeroutput", {}).get("cpu_s", 0.0)
+        told = getattr(node, "workeroutput", {})
+        self.processes_s += told.get("cpu_s", 0.0)
+        self.linked |= set(told.get("linked", ()))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         ranked = sorted(self.files.items(), key=lambda file: -file[1].cpu_s)
@@ -96,3 +109,5 @@ class CpuSeconds:
             terminalreporter.write_line(f"{spent.cpu_s:6.1f}  {spent.compiling_s:9.1f}  {spent.compiled:8.0f}  {name}")
         own_s = sum(os.times()[:2]) if self.processes_s else self.spent().cpu_s  # the processes are its children
         terminalreporter.write_line(f"{self.processes_s + own_s:6.1f}  with imports and collection")
+        linked = len(self.linked | self.compilations.linked)
+        terminalreporter.write_line(f"{linked} entry points that take a state were linked, each for other types")
