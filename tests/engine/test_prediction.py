@@ -14,8 +14,9 @@ from plain import Job
 
 import greenbatch as gb
 from greenbatch.cluster import Cluster
+from greenbatch.engine.prediction.known import PREDICTOR_OF
 from greenbatch.engine.prediction.mixture import BINS, LEVELS, SHORTEST_S, Mixture, predict, quantile_s
-from greenbatch.engine.prediction.protocol import fill, learn, predictor_of, predicts
+from greenbatch.engine.prediction.protocol import fill, learn, predicts
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
@@ -43,7 +44,7 @@ def jobs_of(
 
 def predicted(name: str, jobs: Workload) -> Any:
     """What is predicted of each job, after all before it have ended."""
-    made = predictor_of.table[name](jobs)
+    made = PREDICTOR_OF[name](jobs)
     for j in range(len(jobs)):
         fill(made, j, float(jobs.requested_time_s[j]), float(jobs.submit_s[j]), 0.0)
         learn(made, j, float(jobs.requested_time_s[j]), float(min(jobs.run_time_s[j], jobs.requested_time_s[j])))
@@ -97,7 +98,7 @@ def test_distributions(data: st.DataObject) -> None:
         data.draw(st.lists(times, min_size=count, max_size=count)),
         data.draw(st.lists(times, min_size=count, max_size=count)),
     )
-    made = predictor_of.table["learned"](jobs)
+    made = PREDICTOR_OF["learned"](jobs)
     mixture: Mixture = made.mixture
     for j in range(count):
         requested_s = float(jobs.requested_time_s[j])
@@ -119,7 +120,7 @@ def test_a_job_that_has_run_for_a_time(seed: int, ran: float, share: float) -> N
     """What is left of the distribution is that of the longer run times, as it was before."""
     random = np.random.default_rng(seed)
     jobs = jobs_of(random.integers(0, 3, 30).tolist(), np.exp(random.uniform(1, 9, 30)).tolist(), 9000.0)
-    made = predictor_of.table["learned"](jobs)
+    made = PREDICTOR_OF["learned"](jobs)
     mixture: Mixture = made.mixture
     for j in range(29):
         learn(made, j, 9000.0, float(jobs.run_time_s[j]))

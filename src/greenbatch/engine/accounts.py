@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numba as _numba
+import numba
 import numpy as np
+from numba import types
 
 from greenbatch.energy import Site
 from greenbatch.engine.compile import entry
@@ -24,9 +25,6 @@ from greenbatch.errors import InputError
 
 if TYPE_CHECKING:
     from greenbatch.engine.outcome import Outcome
-
-numba: Any = _numba
-types: Any = _numba.types
 
 
 class Books(NamedTuple):
@@ -92,17 +90,8 @@ def replay_profile(
 @cache
 def _compiled_replay(power: Any) -> Any:
     column, ledger = types.Array(types.float64, 1, "C"), numba.from_dtype(dtype_of(Ledger))
-    signature = types.int64(
-        power,
-        column,
-        column,
-        column,
-        types.float64,
-        types.float64,
-        types.float64,
-        ledger,
-        types.Array(types.float64, 2, "C"),
-    )
+    pieces = types.Array(types.float64, 2, "C")
+    signature = types.int64(power, *[column] * 3, *[types.float64] * 3, ledger, pieces)
     return entry("replay", replay_profile, signature, told=False)
 
 

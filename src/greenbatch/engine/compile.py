@@ -7,16 +7,12 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar, cast
 
-import numba as _numba
+import numba
 import numpy as np
-from numba.core import config as _config
+from numba.core import config
 
 from greenbatch.engine.machine_code.kept import Kept
 from greenbatch.engine.machine_code.linking import PART, RARE, WholeCompiler, set_environments
-
-numba: Any = _numba
-config: Any = _config
-"""Numba's settings, which its type stubs lack."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -13,15 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-import numba as _numba
+import numba
 import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import entry
 from greenbatch.engine.outcome import Outcome, Placements
 from greenbatch.engine.records import Floats, Int32s, Ints
-
-numba: Any = _numba
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, cast
 
-import numba as _numba
+import numba
+from numba import types
 
 from greenbatch.engine.compile import PLAIN, entry, machine_code, whole
 from greenbatch.engine.decide import Rule, decide
@@ -21,9 +22,6 @@ from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.engine.step import ADVANCE, APPLY, ASK, drive
 from greenbatch.engine.views.interface import Attributes, Predicted, Queue
-
-numba: Any = _numba
-types: Any = _numba.types
 
 _COLUMN = types.Array(types.float64, 1, "C")
 _ATTRIBUTES = types.NamedUniTuple(_COLUMN, len(Attributes._fields), Attributes)

@@ -10,21 +10,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.engine import codes
 from greenbatch.engine.capacity.admission import admit, on_end, on_start, on_submit
 from greenbatch.engine.capacity.levels import is_beyond
 from greenbatch.engine.capacity.value import count_service
-from greenbatch.engine.codes import (
-    ARRIVAL,
-    COMPLETION,
-    END,
-    GREEN,
-    NOTHING,
-    PER_KIND,
-    SLOT,
-    SUPPLY_EXHAUSTED,
-    SWITCH,
-    WAKE_UP,
-)
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.limits import next_opening_s
 from greenbatch.engine.log import note
@@ -32,7 +21,7 @@ from greenbatch.engine.machine.resources import give, running_w, take
 from greenbatch.engine.machine.work import advance_work, begins_s, expect_ends, next_switch_s, switch, update_ends
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow
 from greenbatch.engine.power.slots import next_edge_s
-from greenbatch.engine.prediction.protocol import fill, forget_running, learn, note_running, predicts
+from greenbatch.engine.prediction.protocol import fill, learn, note_running, predicts
 from greenbatch.engine.queue import dequeue, enqueue
 from greenbatch.engine.records import Clock, Ending, Ints, Job, Slots, Table
 from greenbatch.engine.running import add_running, remove_first_ending
@@ -70,7 +59,7 @@ def next_wake_s(s: State) -> float:
         return min(wake_s, next_supply_change_s(s.power.slots, c.now_s)) if rules.wake_at_supply else wake_s
     if c.held or (c.wake_at_end and c.now_s < c.until_s):
         wake_s = min(wake_s, c.until_s)
-    return min(wake_s, next_supply_change_s(s.power.slots, c.now_s)) if rules.backfill == GREEN else wake_s
+    return min(wake_s, next_supply_change_s(s.power.slots, c.now_s)) if rules.backfill == codes.GREEN else wake_s
 
 
 @compiled
@@ -80,7 +69,7 @@ def accrue(s: State) -> None:
     if not np.isnan(c.accrued_s) and c.accrued_s < c.now_s:
         pieces = flow(s.power, s.machine.totals.load_w, c.accrued_s, c.now_s, s.ledger, s.scratch.pieces, 0)
         if pieces == LEFT_THE_SERIES:
-            c.status = SUPPLY_EXHAUSTED
+            c.status = codes.SUPPLY_EXHAUSTED
         s.ledger.peak_w = max(s.ledger.peak_w, s.machine.totals.load_w)
     c.accrued_s = c.now_s
 
@@ -129,7 +118,7 @@ def complete(s: State) -> None:
         learn(s.predictor, number, requested_s, c.now_s - (done.requested_end_s - requested_s))
     give(s.machine, number, whole(done.processors), s.jobs[number].power_w, c.now_s, c.running == 0)
     on_end(s.capacity, number)
-    note(s.log, c, END, number, s.machine.totals.load_w)
+    note(s.log, c, codes.END, number, s.machine.totals.load_w)
     update_ends(s.machine, s.ending, c)
     if s.feedback.shape[0] > 0:
         _submit_followers(s, number)
@@ -172,7 +161,7 @@ def predict(s: State, first: int, running: bool) -> None:
         number, elapsed_s = whole(s.expected[k].job), max(0.0, c.now_s - s.expected[k].start_s)
         fill(s.predictor, number, s.jobs[number].requested_s, c.now_s, elapsed_s)
     for k in range(c.expected_first, c.expected_first + c.running):
-        forget_running(s.predictor, whole(s.expected[k].job))
+        note_running(s.predictor, whole(s.expected[k].job), np.inf)
 
 
 @compiled_small
@@ -183,7 +172,7 @@ def switch_until(s: State, until_s: float) -> None:
         if s.rules.accrue:
             accrue(s)
         number = switch(s.machine, s.clock.now_s)
-        note(s.log, s.clock, SWITCH, number, s.machine.totals.load_w)
+        note(s.log, s.clock, codes.SWITCH, number, s.machine.totals.load_w)
         update_ends(s.machine, s.ending, s.clock)
 
 
@@ -217,7 +206,7 @@ def next_slot(s: State, wake_s: float) -> bool:
     _pass_time(s, from_s, False)
     if s.rules.accrue and not np.isnan(c.accrued_s):
         accrue(s)
-    c.event, c.commanding, c.charges = SLOT, 1, 0
+    c.event, c.commanding, c.charges = codes.SLOT, 1, 0
     return True
 
 
@@ -234,9 +223,9 @@ def next_event(s: State, wake_s: float) -> int:
     expect_ends(s.machine, s.ending, c, arrival_s)
     completion_s = next_completion_s(s.ending, c)
     if arrival_s == np.inf and completion_s == np.inf and wake_s == np.inf:
-        return NOTHING
+        return codes.NOTHING
     if is_beyond(s.capacity, min(arrival_s, completion_s, wake_s), completion_s):
-        return NOTHING
+        return codes.NOTHING
     switch_until(s, min(arrival_s, wake_s))
     completion_s = next_completion_s(s.ending, c)
     if s.rules.completion_first and completion_s == arrival_s:
@@ -252,17 +241,17 @@ def next_event(s: State, wake_s: float) -> int:
         c.arrived += 1
         if predicts(s.predictor):
             predict(s, c.last - 1, False)
-        return ARRIVAL
+        return codes.ARRIVAL
     if completion_s <= wake_s:
         c.now_s = max(c.now_s, completion_s)
         _pass_time(s, from_s, True)
         complete(s)
-        return COMPLETION
+        return codes.COMPLETION
     c.now_s = max(c.now_s, wake_s)
     _pass_time(s, from_s, False)
     if predicts(s.predictor):
         predict(s, c.first, True)
-    return WAKE_UP
+    return codes.WAKE_UP
 
 
 @compiled_small
@@ -274,23 +263,23 @@ def next_instant(s: State, wake_s: float) -> int:
     """
     c, change_s = s.clock, next_opening_s(s)
     kind = next_event(s, wake_s)
-    if kind == ARRIVAL and c.now_s >= change_s:
-        kind = COMPLETION
-    return _rest_of_instant(s, kind) if s.rules.per_instant and kind != NOTHING else kind
+    if kind == codes.ARRIVAL and c.now_s >= change_s:
+        kind = codes.COMPLETION
+    return _rest_of_instant(s, kind) if s.rules.per_instant and kind != codes.NOTHING else kind
 
 
 @compiled
 def _rest_of_instant(s: State, kind: int) -> int:
     """Carry out the other events of this instant, or only those of one kind; return the kind for all of them."""
     c = s.clock
-    if s.rules.per_instant == PER_KIND:
-        while kind == ARRIVAL and next_arrival_s(s.jobs, s.arrivals, c) <= c.now_s:
+    if s.rules.per_instant == codes.PER_KIND:
+        while kind == codes.ARRIVAL and next_arrival_s(s.jobs, s.arrivals, c) <= c.now_s:
             next_event(s, np.inf)
-        while kind == COMPLETION and next_completion_s(s.ending, c) <= c.now_s:
+        while kind == codes.COMPLETION and next_completion_s(s.ending, c) <= c.now_s:
             complete(s)
         return kind
     while min(next_arrival_s(s.jobs, s.arrivals, c), next_completion_s(s.ending, c)) <= c.now_s:
-        if next_event(s, np.inf) == NOTHING:  # at the end of the run
+        if next_event(s, np.inf) == codes.NOTHING:  # at the end of the run
             break
-        kind = COMPLETION
+        kind = codes.COMPLETION
     return kind

@@ -9,8 +9,9 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-import numba as _numba
+import numba
 import numpy as np
+from numba import types
 
 from greenbatch.engine.capacity.levels import most_moves
 from greenbatch.engine.capacity.varying import Varying
@@ -21,9 +22,6 @@ from greenbatch.engine.machine.work import most_switches
 from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.records import Clock, Event, Floats, Ints, Table, table_of
 from greenbatch.engine.state import State
-
-numba: Any = _numba
-types: Any = _numba.types
 
 
 @compiled_small

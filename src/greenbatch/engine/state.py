@@ -12,6 +12,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
+from greenbatch.engine import records
 from greenbatch.engine.capacity.varying import CapacityPart, capacity_of, fixed
 from greenbatch.engine.codes import NOBODY
 from greenbatch.engine.dependencies import feedback_of, follow_others, preceding_rows
@@ -29,27 +30,9 @@ from greenbatch.engine.machine.resources import Machine, machine_of
 from greenbatch.engine.power import build, ranked, supply  # noqa: F401  (registers the supply of a site)
 from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import Power, always_allowed_w, is_commanded, power_of
-from greenbatch.engine.prediction.known import no_predictor
-from greenbatch.engine.prediction.protocol import Predictor, predictor_of
-from greenbatch.engine.records import (
-    Capacity,
-    Clock,
-    Downtime,
-    Ending,
-    Event,
-    Expected,
-    Feedback,
-    Floats,
-    Int32s,
-    Ints,
-    Job,
-    Ledger,
-    Ranked,
-    RuleSet,
-    Surplus,
-    Table,
-    table_of,
-)
+from greenbatch.engine.prediction.known import PREDICTOR_OF, no_predictor
+from greenbatch.engine.prediction.protocol import Predictor
+from greenbatch.engine.records import Floats, Int32s, Ints, Table, table_of
 from greenbatch.engine.rules import EventRule, Rules
 from greenbatch.engine.views.interface import Attributes, Predicted
 from greenbatch.workload import Workload
@@ -85,11 +68,11 @@ class Waiting(NamedTuple):
 class Scratch(NamedTuple):
     """Buffers for intermediate results; of these, only conservative backfilling keeps one, its timeline."""
 
-    surplus: Table[Surplus]
+    surplus: Table[records.Surplus]
     """Forecast surplus; ``clock.segments`` rows are valid."""
-    timeline: Table[Capacity]
+    timeline: Table[records.Capacity]
     """Free processors ahead, shape (3n + 2k + 4,); ``clock.slots`` rows are valid."""
-    ranked: Table[Ranked]
+    ranked: Table[records.Ranked]
     """Candidates in a pass, shape (2n,)."""
     columns: Floats
     """Numeric columns over the queue, such as those of `interface.Queue`, shape (6 + a + 5, n)."""
@@ -100,7 +83,7 @@ class Scratch(NamedTuple):
 class State(NamedTuple):
     """One simulation of n jobs."""
 
-    jobs: Table[Job]
+    jobs: Table[records.Job]
     """Shape (n,)."""
     arrivals: Ints
     """Rows of ``jobs`` in order of submission (ties by row), shape (n,); the next is ``clock.arrived + clock.undated``.
@@ -110,23 +93,23 @@ class State(NamedTuple):
     attributes: Floats
     """`ATTRIBUTES` of each job, for rules and learned policies that use them; NaN if unknown, shape (n, a)."""
     queue: Waiting
-    ending: Table[Ending]
+    ending: Table[records.Ending]
     """Running jobs by actual end, shape (n,)."""
-    expected: Table[Expected]
+    expected: Table[records.Expected]
     """Running jobs by requested end, shape (n,)."""
     machine: Machine
     capacity: CapacityPart
     power: Power
     predictor: Predictor
-    rules: RuleSet
-    clock: Clock
-    ledger: Ledger
-    log: Table[Event]
+    rules: records.RuleSet
+    clock: records.Clock
+    ledger: records.Ledger
+    log: Table[records.Event]
     """What happened; ``clock.logged`` rows are valid."""
     scratch: Scratch
-    downtimes: Table[Downtime]
+    downtimes: Table[records.Downtime]
     """Times in which no job may run, in order of their begin, shape (k,)."""
-    feedback: Table[Feedback]
+    feedback: Table[records.Feedback]
     """Which job follows which, shape (n,), or (0,) if all submissions are known from the beginning."""
 
 
@@ -141,8 +124,9 @@ def attributes_of(workload: Workload) -> Floats:
 
 
 def allocate(
-    jobs: int, segments: int, machine: Machine, power: Power, log_rows: int, downtimes: Table[Downtime] | None = None,
-    predictor: Predictor | None = None, feedback: Table[Feedback] | None = None, capacity: CapacityPart | None = None,
+    jobs: int, segments: int, machine: Machine, power: Power, log_rows: int,
+    downtimes: Table[records.Downtime] | None = None, predictor: Predictor | None = None,
+    feedback: Table[records.Feedback] | None = None, capacity: CapacityPart | None = None,
 ) -> State:  # fmt: skip
     """A state with all arrays zero: the one place that says how large each is.
 
@@ -157,39 +141,28 @@ def allocate(
         feedback: which job follows which; by default none does.
         capacity: what is powered; by default all of the machine.
     """
-    closed = table_of(Downtime, 0) if downtimes is None else downtimes
+    closed = table_of(records.Downtime, 0) if downtimes is None else downtimes
+    rules, clock, ledger = (table_of(each, 1)[0] for each in (records.RuleSet, records.Clock, records.Ledger))
+    scratch = Scratch(
+        surplus=table_of(records.Surplus, segments), ranked=table_of(records.Ranked, 2 * jobs),
+        timeline=table_of(records.Capacity, 3 * jobs + 2 * closed.shape[0] + 4),
+        columns=np.zeros((6 + len(ATTRIBUTES) + len(Predicted._fields), jobs)), pieces=np.zeros((0, COLUMNS)),
+    )  # fmt: skip
+    columns: Any = (np.zeros(jobs + 1, kind) for kind in (np.int32, np.int32, np.float64, np.float64))
     return State(
-        jobs=table_of(Job, jobs),
-        arrivals=np.zeros(jobs, np.int64),
-        attributes=np.zeros((jobs, len(ATTRIBUTES))),
-        queue=Waiting(
-            np.zeros(jobs + 1, np.int32), np.zeros(jobs + 1, np.int32), np.zeros(jobs + 1), np.zeros(jobs + 1)
-        ),
-        ending=table_of(Ending, jobs),
-        expected=table_of(Expected, jobs),
-        machine=machine,
-        capacity=fixed() if capacity is None else capacity,
-        power=power,
+        jobs=table_of(records.Job, jobs), arrivals=np.zeros(jobs, np.int64),
+        attributes=np.zeros((jobs, len(ATTRIBUTES))), queue=Waiting(*columns),
+        ending=table_of(records.Ending, jobs), expected=table_of(records.Expected, jobs),
+        machine=machine, capacity=fixed() if capacity is None else capacity, power=power,
         predictor=no_predictor() if predictor is None else predictor,
-        rules=table_of(RuleSet, 1)[0],
-        clock=table_of(Clock, 1)[0],
-        ledger=table_of(Ledger, 1)[0],
-        log=table_of(Event, log_rows),
-        scratch=Scratch(
-            surplus=table_of(Surplus, segments),
-            timeline=table_of(Capacity, 3 * jobs + 2 * closed.shape[0] + 4),
-            ranked=table_of(Ranked, 2 * jobs),
-            columns=np.zeros((6 + len(ATTRIBUTES) + len(Predicted._fields), jobs)),
-            pieces=np.zeros((0, COLUMNS)),
-        ),
-        downtimes=closed,
-        feedback=table_of(Feedback, 0) if feedback is None else feedback,
-    )
+        rules=rules, clock=clock, ledger=ledger, log=table_of(records.Event, log_rows), scratch=scratch,
+        downtimes=closed, feedback=table_of(records.Feedback, 0) if feedback is None else feedback,
+    )  # fmt: skip
 
 
 def new_state(
     workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, settings: dict[str, float],
-    ahead_s: float = 0.0, *, observed: bool = False, downtimes: Table[Downtime] | None = None,
+    ahead_s: float = 0.0, *, observed: bool = False, downtimes: Table[records.Downtime] | None = None,
     predictor: str = "requested",
 ) -> State:  # fmt: skip
     """Create the state of one simulation: an empty machine at the first submission.
@@ -210,17 +183,10 @@ def new_state(
     longest_s = float(requested_s.max()) / slowest
     machine = machine_of(cluster, workload)
     breaks = n + (0 if site is None else int((longest_s + ahead_s) / site.step_s)) + 4
-    state = allocate(
-        n,
-        breaks,
-        machine,
-        power_of(site),
-        min(LOG_ROWS, log_rows(n)),
-        downtimes,
-        predictor_of.table[predictor](workload),
-        feedback_of(workload) if follow_others(workload, rules) else None,
-        capacity_of(cluster, workload, machine.totals),
-    )
+    feedback = feedback_of(workload) if follow_others(workload, rules) else None
+    predicts, capacity = PREDICTOR_OF[predictor](workload), capacity_of(cluster, workload, machine.totals)
+    rows = min(LOG_ROWS, log_rows(n))
+    state = allocate(n, breaks, machine, power_of(site), rows, downtimes, predicts, feedback, capacity)
     jobs: Any = state.jobs
     jobs["submit_s"], jobs["requested_s"], jobs["processors"] = workload.submit_s, requested_s, workload.processors
     jobs["run_s"] = work_s(workload, cluster, rules)

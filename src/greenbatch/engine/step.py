@@ -11,41 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greenbatch.engine import codes
 from greenbatch.engine.backfill import backfill, backfill_arrival
 from greenbatch.engine.capacity.admission import on_action
 from greenbatch.engine.capacity.levels import is_over, most_moves, next_level_s
 from greenbatch.engine.capacity.suspension import on_instant, suspend_by_choice, suspended_jobs
-from greenbatch.engine.codes import (
-    ARRIVAL,
-    BY_POLICY,
-    BY_RULE,
-    CHARGE,
-    CHARGES_FOREVER,
-    COMMAND,
-    COMMIT,
-    DELAY_FOR,
-    DELAY_RELEASES,
-    EASY,
-    EASY_GREEN_ORDER,
-    EASY_IRMASIM,
-    EASY_SCHEDGYM,
-    FIRST_FIT,
-    GREEN,
-    LOG_FULL,
-    NO_DELAY,
-    NOBODY,
-    NONE,
-    NOT_COMMANDED,
-    NOTHING,
-    OK,
-    SLOT,
-    START,
-    START_JOB,
-    STUCK,
-    SUSPEND_JOB,
-    WAIT,
-    WAKE_UP,
-)
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue, next_instant, next_slot, next_wake_s, start, switch_until
 from greenbatch.engine.limits import can_be_next, can_start
@@ -86,19 +56,19 @@ class Action(NamedTuple):
 @compiled_small
 def start_now(position: int) -> Action:
     """Start the job at a queue position."""
-    return Action(START_JOB, position, NO_DELAY, 0.0)
+    return Action(codes.START_JOB, position, codes.NO_DELAY, 0.0)
 
 
 @compiled_small
 def wait_until(time_s: float) -> Action:
     """Start nothing more until the next event, or until a time. [s]"""
-    return Action(WAIT, 0, NO_DELAY, time_s)
+    return Action(codes.WAIT, 0, codes.NO_DELAY, time_s)
 
 
 @compiled_small
 def charge_at(power_w: float) -> Action:
     """Command storage to take a power, < 0 to give. [W]"""
-    return Action(COMMAND, 0, NO_DELAY, power_w)
+    return Action(codes.COMMAND, 0, codes.NO_DELAY, power_w)
 
 
 @compiled_apart("events")
@@ -140,15 +110,15 @@ def apply(s: State, action: Action) -> None:
 @compiled_small
 def _next_decision(s: State) -> bool:
     c = s.clock
-    while c.status == OK:
+    while c.status == codes.OK:
         if is_full(s.log, c, most_switches(s.machine) + most_moves(s.capacity, s.machine.totals)) or not is_recorded(
             s.machine
         ):
-            c.status = LOG_FULL
+            c.status = codes.LOG_FULL
         elif is_over(s.capacity, c.now_s):
             return False
         elif _is_due(s):
-            return bool(c.status == OK)
+            return bool(c.status == codes.OK)
         elif has_finished(s):
             switch_until(s, np.inf)
             return False
@@ -173,12 +143,12 @@ def _is_due(s: State) -> bool:
     here. At a new slot of the supply, nothing else is due.
     """
     c, commands, due = s.clock, s.rules.commands, False
-    if commands == BY_POLICY and c.commanding:
+    if commands == codes.BY_POLICY and c.commanding:
         return True
-    if commands == NOBODY or c.event != SLOT:
+    if commands == codes.NOBODY or c.event != codes.SLOT:
         due = (c.committed < 0 or _pursue(s)) and c.first < c.last and not c.blocked
-    if commands != NOBODY and c.commanding:
-        if commands == BY_POLICY:
+    if commands != codes.NOBODY and c.commanding:
+        if commands == codes.BY_POLICY:
             return True
         _command_by_rank(s)
     return bool(due)
@@ -192,7 +162,7 @@ def happen(s: State) -> bool:
     if s.rules.commands and next_slot(s, wake_s):
         return True
     c.event = next_instant(s, wake_s)
-    if c.event == NOTHING:
+    if c.event == codes.NOTHING:
         return False
     on_instant(s.capacity, s)
     if s.rules.accrue and is_commanded(s.power):  # the first is at hand
@@ -200,11 +170,10 @@ def happen(s: State) -> bool:
     _count_idle(s)
     if c.committed < 0:
         overdue = c.running > 0 and s.expected[c.expected_first].end_s < c.now_s  # the reservation may have changed
-        arrival = (
-            c.event == ARRIVAL and c.settled and competes(s.machine, whole(s.queue.job[c.last - 1]), whole(c.head))
-        )
-        if arrival and not overdue and s.queue.score[c.last - 1] >= c.head_score:
-            if s.rules.backfill != NONE and _fits_at(s, c.last - 1):
+        newest, arrival = c.last - 1, c.event == codes.ARRIVAL and c.settled
+        arrival = arrival and competes(s.machine, whole(s.queue.job[newest]), whole(c.head))
+        if arrival and not overdue and s.queue.score[newest] >= c.head_score:
+            if s.rules.backfill != codes.NONE and _fits_at(s, newest):
                 reserve(s, c.head)
                 backfill_arrival(s, whole(c.head))
         else:
@@ -230,7 +199,7 @@ def _fits_at(s: State, position: int) -> bool:
 def _count_idle(s: State) -> None:
     """Give up on a policy that starts nothing if the clock stands still, or if nothing runs and no job will arrive."""
     c = s.clock
-    if c.event != WAKE_UP:
+    if c.event != codes.WAKE_UP:
         c.idle = 0
         return
     changes = c.running > 0 or c.arrived + c.undated < s.arrivals.shape[0]
@@ -238,38 +207,38 @@ def _count_idle(s: State) -> None:
         c.idle, c.idle_from_s = 0, c.now_s
     c.idle += 1
     if c.idle > s.rules.patience and not 0.0 < c.now_s - c.idle_from_s <= A_YEAR_S:
-        c.status = STUCK
+        c.status = codes.STUCK
 
 
 @compiled_small
 def _apply(s: State, action: Action) -> None:
     c = s.clock
-    if action.kind == COMMAND:
+    if action.kind == codes.COMMAND:
         _command(s, action.amount)
         return
-    if s.rules.commands == BY_POLICY:
+    if s.rules.commands == codes.BY_POLICY:
         c.commanding = 0
         if c.committed >= 0:  # only a command was due
             return
-    if action.kind == WAIT:
+    if action.kind == codes.WAIT:
         c.blocked, c.settled, c.wake_s = 1, 0, action.amount
         return
-    if action.kind == SUSPEND_JOB:
+    if action.kind == codes.SUSPEND_JOB:
         if not suspend_by_choice(s.capacity, s):
             c.blocked, c.settled, c.wake_s = 1, 0, np.inf
         else:
             rest(s)
         return
     job, processors = whole(s.queue.job[action.position]), whole(s.queue.processors[action.position])
-    until_s = c.now_s if action.delay == NO_DELAY else delay_end_s(c, s.expected, action.delay, action.amount)
+    until_s = c.now_s if action.delay == codes.NO_DELAY else delay_end_s(c, s.expected, action.delay, action.amount)
     if until_s <= c.now_s and can_start(s, job, processors):
-        start(s, action.position, START, False)
+        start(s, action.position, codes.START, False)
         c.blocked = c.first < c.last and not s.rules.sticky and _are_all_held_back(s)
         rest(s)
         return
     want_none(s.machine)
     if s.rules.sticky:
-        _commit(s, job, until_s, action.delay == DELAY_FOR)
+        _commit(s, job, until_s, action.delay == codes.DELAY_FOR)
     else:
         _block(s, job, s.queue.score[action.position], until_s)
 
@@ -280,21 +249,21 @@ def _command(s: State, power_w: float) -> None:
     c = s.clock
     c.commanding = 0
     if not is_commanded(s.power):
-        c.status = NOT_COMMANDED
+        c.status = codes.NOT_COMMANDED
         return
     c.charges += 1
     if c.charges > MOST_CHARGES:
-        c.status = CHARGES_FOREVER
+        c.status = codes.CHARGES_FOREVER
     if power_w == commanded_w(s.power):
         return
     if s.rules.accrue:
         accrue(s)
     command(s.power, power_w)
     last = c.logged - 1
-    if last >= 0 and s.log[last].kind == CHARGE and s.log[last].time_s == c.now_s:
+    if last >= 0 and s.log[last].kind == codes.CHARGE and s.log[last].time_s == c.now_s:
         s.log[last].value = power_w
     else:
-        note(s.log, c, CHARGE, -1, power_w)
+        note(s.log, c, codes.CHARGE, -1, power_w)
 
 
 @compiled
@@ -325,9 +294,9 @@ def rest(s: State) -> None:
 def delay_end_s(clock: Clock, expected: Table[Expected], delay: int, amount: float) -> float:
     """End of a delay that begins now, by requested ends of running jobs. [s]"""
     now_s = clock.now_s
-    if delay == DELAY_FOR:
+    if delay == codes.DELAY_FOR:
         return float(now_s + amount)
-    if delay == DELAY_RELEASES and clock.running > 0 and amount >= 1.0:
+    if delay == codes.DELAY_RELEASES and clock.running > 0 and amount >= 1.0:
         nth = min(int(amount), clock.running) - 1
         return float(max(now_s, min(now_s + LONGEST_RELEASE_DELAY_S, expected[clock.expected_first + nth].end_s)))
     return float(now_s)
@@ -343,9 +312,9 @@ def _commit(s: State, job: int, until_s: float, wake_at_end: bool) -> None:
     """
     c = s.clock
     c.committed, c.until_s, c.wake_at_end = job, until_s, wake_at_end
-    c.held, c.reserved = s.rules.backfill != GREEN and until_s > c.now_s, 0
-    c.event = NOTHING  # what has happened was before the commitment
-    note(s.log, c, COMMIT, job, until_s)
+    c.held, c.reserved = s.rules.backfill != codes.GREEN and until_s > c.now_s, 0
+    c.event = codes.NOTHING  # what has happened was before the commitment
+    note(s.log, c, codes.COMMIT, job, until_s)
 
 
 @compiled_small
@@ -353,25 +322,25 @@ def _pursue(s: State) -> bool:
     """Start the committed job if it can start, or else what may start ahead of it; whether it has started."""
     c, mode = s.clock, s.rules.backfill
     if c.held:
-        if c.event != WAKE_UP or c.now_s < c.until_s:
+        if c.event != codes.WAKE_UP or c.now_s < c.until_s:
             return False
         c.held = 0
     job = whole(c.committed)
     if c.now_s >= c.until_s and can_start(s, job, whole(s.jobs[job].processors)):
-        if c.reserved and s.rules.twins and mode != NONE:  # the order that stable sorts of the queue give
+        if c.reserved and s.rules.twins and mode != codes.NONE:  # the order that stable sorts of the queue give
             sort_twins(s.queue, c, s.jobs, True)
-            if mode in (EASY_GREEN_ORDER, GREEN):
+            if mode in (codes.EASY_GREEN_ORDER, codes.GREEN):
                 sort_twins(s.queue, c, s.jobs, False)
         c.committed = -1
-        start(s, position_of(s.queue, c, job), START, False)
+        start(s, position_of(s.queue, c, job), codes.START, False)
         return True
-    if not c.reserved or mode == EASY:
+    if not c.reserved or mode == codes.EASY:
         reserve(s, job)
     if not c.reserved:
         c.shadow_s, c.reserved = max(c.shadow_s, c.until_s), 1
-    if c.event == ARRIVAL and mode in (EASY_SCHEDGYM, EASY_GREEN_ORDER):
+    if c.event == codes.ARRIVAL and mode in (codes.EASY_SCHEDGYM, codes.EASY_GREEN_ORDER):
         backfill_arrival(s, job)  # the reservation is unchanged, so no other job has become eligible
-    elif mode != NONE:
+    elif mode != codes.NONE:
         backfill(s, job)
     return False
 
@@ -379,14 +348,14 @@ def _pursue(s: State) -> bool:
 @compiled_small
 def _block(s: State, job: int, score: float, until_s: float) -> None:
     """Reconsider: backfill around this job now, decide again at the next event (or at the end of the delay)."""
-    c, is_greedy = s.clock, s.rules.backfill in (FIRST_FIT, EASY_IRMASIM)
+    c, is_greedy = s.clock, s.rules.backfill in (codes.FIRST_FIT, codes.EASY_IRMASIM)
     if not is_greedy:
         reserve(s, job)
         c.shadow_s = max(c.shadow_s, until_s)
-    if s.rules.backfill != NONE:
+    if s.rules.backfill != codes.NONE:
         backfill(s, job)
     c.head, c.head_score = job, score
     c.blocked = is_greedy or block(s.machine, job) or _are_all_held_back(s)
     c.wake_s = min(c.wake_s, until_s) if until_s > c.now_s else c.wake_s
-    is_fixed = s.rules.ranking != BY_RULE and not s.rules.limited  # a limit lets it start with time
-    c.settled = is_fixed and s.rules.backfill != GREEN and not is_greedy and until_s <= c.now_s
+    is_fixed = s.rules.ranking != codes.BY_RULE and not s.rules.limited  # a limit lets it start with time
+    c.settled = is_fixed and s.rules.backfill != codes.GREEN and not is_greedy and until_s <= c.now_s

@@ -10,12 +10,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any, Generic, ParamSpec, TypeVar, cast
 
-from numba.extending import overload as _overload
+from numba.extending import overload
 
 from greenbatch.engine.compile import OPTIONS
 from greenbatch.engine.machine_code.linking import PART
-
-overload: Any = _overload
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -11,19 +11,15 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
-import numba as _numba
+import numba
 from llvmlite import binding as llvm
-from numba.core import cgutils as _cgutils
-from numba.extending import intrinsic as _intrinsic
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from greenbatch.engine.compile import PLAIN, machine_code
 from greenbatch.engine.machine_code.references import Reference
 from greenbatch.engine.records import Ledger, dtype_of
-
-numba: Any = _numba
-types: Any = _numba.types
-cgutils: Any = _cgutils
-intrinsic: Any = _intrinsic
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -14,11 +14,9 @@ from pathlib import Path
 from types import BuiltinFunctionType, CodeType, FunctionType, ModuleType
 from typing import Any
 
-import numba as _numba
+import numba
 import numpy as np
 from llvmlite import binding as llvm
-
-numba: Any = _numba
 
 PACKAGE = __package__.partition(".")[0]
 Piece = tuple[str, Any]

@@ -18,18 +18,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numba as _numba
-from numba.core import compiler as _compiler
-from numba.core import runtime as _runtime
-from numba.core import serialize as _serialize
+import numba
+from numba.core import compiler, runtime, serialize
 
 from greenbatch.engine.machine_code.fingerprint import PACKAGE, fingerprint
 from greenbatch.storage import user_cache
-
-numba: Any = _numba
-compiler: Any = _compiler
-serialize: Any = _serialize
-runtime: Any = _runtime
 
 LONGEST_UNUSED_S = 30 * 86_400.0
 """Machine code that has not been used for so long is removed when other code is kept."""

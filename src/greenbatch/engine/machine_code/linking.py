@@ -9,11 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba.core import codegen as _codegen
-from numba.core import compiler as _compiler
-
-codegen: Any = _codegen
-compiler: Any = _compiler
+from numba.core import codegen, compiler
 
 
 class _Library(codegen.JITCodeLibrary):  # type: ignore[misc]

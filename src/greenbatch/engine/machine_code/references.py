@@ -9,26 +9,13 @@ from __future__ import annotations
 from hashlib import sha256
 from typing import Any, TypeVar
 
-import numba as _numba
-from numba.core import cgutils as _cgutils
-from numba.core import imputils as _imputils
-from numba.core.typing import templates as _templates
-from numba.extending import intrinsic as _intrinsic
-from numba.extending import lower_getattr_generic as _lower_getattr_generic
-from numba.extending import models as _models
-from numba.extending import register_model as _register_model
+from numba import types
+from numba.core import cgutils, imputils
+from numba.core.typing import templates
+from numba.extending import intrinsic, lower_getattr_generic, models, register_model
 
 from greenbatch.engine.compile import PLAIN
 from greenbatch.engine.machine_code.kept import is_ours
-
-types: Any = _numba.types
-cgutils: Any = _cgutils
-imputils: Any = _imputils
-templates: Any = _templates
-intrinsic: Any = _intrinsic
-lower_getattr_generic: Any = _lower_getattr_generic
-models: Any = _models
-register_model: Any = _register_model
 
 Part = TypeVar("Part")
 

@@ -12,17 +12,9 @@ import numpy as np
 
 from greenbatch.energy import forecasts as plain
 from greenbatch.engine.compile import compiled, compiled_small
+from greenbatch.engine.power import table
 from greenbatch.engine.power.slots import slots_ahead
-from greenbatch.engine.power.table import (
-    EXPECTED_W,
-    LEADS,
-    PERFECT,
-    PUE,
-    RANDOM,
-    REMEMBERED,
-    RENEWABLE_W,
-    PowerSupply,
-)
+from greenbatch.engine.power.table import PowerSupply
 from greenbatch.engine.records import Floats, Slots
 
 erring_w = compiled_small(plain.erring_w)
@@ -55,24 +47,25 @@ def expected_w(power: PowerSupply, slot: int, current: int) -> tuple[int, float]
     if ahead == 0:
         return -1, 0.0
     here, shown = current % slots.count, (current + ahead) % slots.count
-    if power.terms.forecast == REMEMBERED:
+    if power.terms.forecast == table.REMEMBERED:
         a_day = power.terms.slots_a_day
         known = current + ahead - (ahead - 1) // a_day * a_day
-        usual_w = of[EXPECTED_W, known % slots.count]
-        return shown, of[RENEWABLE_W, here] if np.isnan(usual_w) else usual_w
-    truth_w = of[RENEWABLE_W, shown]
+        usual_w = of[table.EXPECTED_W, known % slots.count]
+        return shown, of[table.RENEWABLE_W, here] if np.isnan(usual_w) else usual_w
+    truth_w = of[table.RENEWABLE_W, shown]
     if truth_w == 0.0:
         return shown, 0.0
-    leads = of[LEADS, ahead], of[LEADS + 1, ahead], of[LEADS + 2, ahead]
-    return shown, erring_w(truth_w, of[RANDOM, shown], of[RANDOM, here], leads[0], leads[1], leads[2], _POWERS)
+    drawn, drawn_here, first = of[table.RANDOM, shown], of[table.RANDOM, here], table.LEADS
+    leads = of[first, ahead], of[first + 1, ahead], of[first + 2, ahead]
+    return shown, erring_w(truth_w, drawn, drawn_here, leads[0], leads[1], leads[2], _POWERS)
 
 
 @compiled_small
 def left_w(power: PowerSupply, slot: int, current: int, row: int, import_w: float) -> float:
     """What a row of the supply is expected to be: what the sources and a power from the grid leave. [W]"""
-    if power.terms.forecast == PERFECT:
+    if power.terms.forecast == table.PERFECT:
         return shown_w(power.slots, power.series, row, slot, current)
     shown, renewable_w = expected_w(power, slot, current)
     if shown < 0:
         return float(power.series[row, current % power.slots.count])
-    return float(max(renewable_w - (power.terms.base_load_w - import_w), 0.0) / power.series[PUE, shown])
+    return float(max(renewable_w - (power.terms.base_load_w - import_w), 0.0) / power.series[table.PUE, shown])

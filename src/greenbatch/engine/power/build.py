@@ -11,29 +11,13 @@ from greenbatch.energy import Site
 from greenbatch.energy import forecasts as plain
 from greenbatch.energy.storage import DAY_S, Storage
 from greenbatch.energy.units import JOULES_PER_KWH
+from greenbatch.engine.power import table
 from greenbatch.engine.power.arbitrage import plan_buffers
 from greenbatch.engine.power.costs import costs_of, rates_of, relative_to_usual, weighed
 from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, SCHEDULER
 from greenbatch.engine.power.protocol import Power, is_commanded, power_of
 from greenbatch.engine.power.storage import Battery, Charge
-from greenbatch.engine.power.table import (
-    ALLOWED_W,
-    ERRING,
-    EXPECTED_W,
-    LEADS,
-    PERFECT,
-    PUE,
-    RANDOM,
-    RATES,
-    RELATIVE,
-    REMEMBERED,
-    RENEWABLE_W,
-    ROWS,
-    SUPPLY_W,
-    WEIGHED,
-    PowerSupply,
-    Terms,
-)
+from greenbatch.engine.power.table import PowerSupply, Terms
 from greenbatch.engine.records import Floats, Slots, record_of
 from greenbatch.engine.views.interface import Costs
 from greenbatch.engine.views.interface import Storage as SeenStorage
@@ -58,7 +42,7 @@ def charge_of(stored_j: float = 0.0, command_w: float = 0.0) -> Charge:
 
 _NO_BATTERY, _NO_PLAN = record_of(Battery, charge_efficiency=1.0, discharge_efficiency=1.0), np.zeros((0, 0))
 _NO_CHARGE = charge_of()
-_BARE = record_of(Terms, bare=1, import_w=np.inf, always_w=np.inf, forecast=PERFECT)
+_BARE = record_of(Terms, bare=1, import_w=np.inf, always_w=np.inf, forecast=table.PERFECT)
 
 
 def bare_supply(slots: Slots, power_w: Floats) -> PowerSupply:
@@ -90,8 +74,8 @@ def _tables_of(site: Site) -> tuple[Floats, Terms]:
     supply_w = site.load_limit_w(0.0)
     if not (site.grid or site.storage or site.has_overhead or site.forecast_model.kind != "perfect"):
         return np.array(supply_w, dtype=np.float64, order="C").reshape(1, -1), _BARE
-    series = np.zeros((ROWS, site.slots))
-    series[SUPPLY_W], series[RENEWABLE_W], series[PUE] = supply_w, site.renewable_w, site.pue
+    series = np.zeros((table.ROWS, site.slots))
+    series[table.SUPPLY_W], series[table.RENEWABLE_W], series[table.PUE] = supply_w, site.renewable_w, site.pue
     terms = {"base_load_w": site.base_load_w, **stored_by(site.storage, 1).terms}
     terms |= _limited(series, site.held_limit_w, site) | _forecast(series, site)
     if site.grid is not None or site.storage is not None:
@@ -118,7 +102,7 @@ def _limited(series: Floats, limit_w: float, site: Site) -> dict[str, float]:
     """Fill in what a limit of imports allows; the fields of the terms."""
     if limit_w == np.inf:
         return {"import_w": np.inf, "always_w": np.inf}
-    series[ALLOWED_W] = site.load_limit_w(limit_w)
+    series[table.ALLOWED_W] = site.load_limit_w(limit_w)
     return {"import_w": limit_w, "always_w": max(limit_w - site.base_load_w, 0.0) / np.max(site.pue)}
 
 
@@ -126,17 +110,17 @@ def _forecast(series: Floats, site: Site) -> dict[str, float]:
     """Fill in how a site is forecast; the fields of the terms."""
     model, step_s = site.forecast_model, site.step_s
     if model.kind == "perfect":
-        return {"forecast": PERFECT}
+        return {"forecast": table.PERFECT}
     if model.past_days:
         rows, renewable_w = np.arange(site.slots), np.array(site.renewable_w, dtype=np.float64, order="C")
-        series[EXPECTED_W] = plain.daily_means(
+        series[table.EXPECTED_W] = plain.daily_means(
             renewable_w, rows, step_s=step_s, days=model.past_days, repeats=site.repeat
         )  # fmt: skip
-        return {"forecast": REMEMBERED, "slots_a_day": plain.slots_a_day(step_s)}
+        return {"forecast": table.REMEMBERED, "slots_a_day": plain.slots_a_day(step_s)}
     leads = plain.leads(model, step_s, site.slots, site.horizon_slots)
-    series[RANDOM] = plain.random_series(site.slots, step_s, model.correlation_h, model.seed)
-    series[LEADS : LEADS + 3, : len(leads)] = leads.T
-    return {"forecast": ERRING}
+    series[table.RANDOM] = plain.random_series(site.slots, step_s, model.correlation_h, model.seed)
+    series[table.LEADS : table.LEADS + 3, : len(leads)] = leads.T
+    return {"forecast": table.ERRING}
 
 
 def _priced(series: Floats, costs: Costs, carbon_price_per_kg: float = 0.0) -> dict[str, float]:
@@ -147,9 +131,9 @@ def _priced(series: Floats, costs: Costs, carbon_price_per_kg: float = 0.0) -> d
         costs: of each slot.
         carbon_price_per_kg: what emissions are worth to the dispatch of storage.
     """
-    series[RATES : RATES + 5] = rates_of(costs).T
-    series[WEIGHED : WEIGHED + 3] = weighed(costs, carbon_price_per_kg).T
-    series[RELATIVE : RELATIVE + 4] = relative_to_usual(costs).T
+    series[table.RATES : table.RATES + 5] = rates_of(costs).T
+    series[table.WEIGHED : table.WEIGHED + 3] = weighed(costs, carbon_price_per_kg).T
+    series[table.RELATIVE : table.RELATIVE + 4] = relative_to_usual(costs).T
     return {"priced": 1}
 
 
@@ -167,12 +151,12 @@ def supply_of_series(
     """
     if costs is None and seen is None and limit_w is None:
         return bare_supply(slots, power_w)
-    series = np.zeros((ROWS, power_w.shape[0]))
-    series[SUPPLY_W] = series[RENEWABLE_W] = power_w
-    series[PUE], terms = 1.0, {"import_w": np.inf, "always_w": np.inf}
+    series = np.zeros((table.ROWS, power_w.shape[0]))
+    series[table.SUPPLY_W] = series[table.RENEWABLE_W] = power_w
+    series[table.PUE], terms = 1.0, {"import_w": np.inf, "always_w": np.inf}
     battery, charge = _NO_BATTERY, charge_of()
     if limit_w is not None:
-        series[ALLOWED_W] = limit_w
+        series[table.ALLOWED_W] = limit_w
         terms = {"import_w": 0.0, "always_w": limit_w.min()}
     if costs is not None:
         terms |= _priced(series, costs)

@@ -52,16 +52,10 @@ def relative_to_usual(costs: Costs) -> Floats:
     Surplus that is used costs what it would earn if sold, and carbon of the grid is that at the margin.
     """
     kept = costs.export_price_per_kwh + costs.own_price_per_kwh
-    price, carbon = (
-        1.0 / usual if usual > 0.0 else 0.0 for usual in (costs.usual_price_per_kwh, costs.usual_g_per_kwh)
-    )
-    columns = (
-        costs.import_price_per_kwh * price,
-        kept * price,
-        costs.marginal_g_per_kwh * carbon,
-        costs.own_g_per_kwh * carbon,
-    )
-    return np.ascontiguousarray(np.stack(columns, axis=1))
+    usual = costs.usual_price_per_kwh, costs.usual_g_per_kwh
+    price, carbon = (1.0 / each if each > 0.0 else 0.0 for each in usual)
+    prices = costs.import_price_per_kwh * price, kept * price
+    return np.stack((*prices, costs.marginal_g_per_kwh * carbon, costs.own_g_per_kwh * carbon), axis=1)
 
 
 def weighed(costs: Costs, carbon_price_per_kg: float) -> Floats:

@@ -17,64 +17,43 @@ from __future__ import annotations
 from greenbatch.engine.codes import SUPPLY_EXHAUSTED
 from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.machine_code.apart import compiled_apart
+from greenbatch.engine.power import protocol, table
 from greenbatch.engine.power.ahead import left_w
 from greenbatch.engine.power.arbitrage import Here, Prices, arbitrage_w, plan_ahead
 from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, Pieces, Rates, Stored, enter
 from greenbatch.engine.power.dispatch import PRICE_ARBITRAGE, SCHEDULER, asked_w
-from greenbatch.engine.power.protocol import (
-    LEFT_THE_SERIES,
-    Weights,
-    allowed_w,
-    always_allowed_w,
-    command,
-    commanded_w,
-    flow,
-    forecast_w,
-    is_commanded,
-    rates_at,
-    served_w,
-    weigh,
-)
+from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Weights
 from greenbatch.engine.power.slots import covering, is_inside, slots_ahead
 from greenbatch.engine.power.storage import use
-from greenbatch.engine.power.table import (
-    ALLOWED_W,
-    PUE,
-    RATES,
-    RELATIVE,
-    RENEWABLE_W,
-    SUPPLY_W,
-    WEIGHED,
-    PowerSupply,
-)
+from greenbatch.engine.power.table import PowerSupply
 from greenbatch.engine.records import Clock, Floats, Ledger
 
 
-@forecast_w.register(PowerSupply)
+@protocol.forecast_w.register(PowerSupply)
 def forecast_of_supply(power: PowerSupply, clock: Clock, slot: int, current: int) -> float:
     """What the sources are expected to leave for the cluster. [W]"""
     if not is_inside(power.slots, current):
         clock.status = SUPPLY_EXHAUSTED
         return 0.0
-    return left_w(power, slot, current, SUPPLY_W, 0.0)
+    return left_w(power, slot, current, table.SUPPLY_W, 0.0)
 
 
-@allowed_w.register(PowerSupply)
+@protocol.allowed_w.register(PowerSupply)
 def allowed_by_grid_w(power: PowerSupply, clock: Clock, slot: int, current: int) -> float:
     """What the sources and the grid at its limit are expected to allow the cluster. [W]"""
     if not is_inside(power.slots, current):
         clock.status = SUPPLY_EXHAUSTED
         return 0.0
-    return left_w(power, slot, current, ALLOWED_W, power.terms.import_w)
+    return left_w(power, slot, current, table.ALLOWED_W, power.terms.import_w)
 
 
-@always_allowed_w.register(PowerSupply)
+@protocol.always_allowed_w.register(PowerSupply)
 def always_allowed_by_grid_w(power: PowerSupply) -> float:
     """What the grid at its limit carries alone; infinite without a limit. [W]"""
     return float(power.terms.always_w)
 
 
-@weigh.register(PowerSupply)
+@protocol.weigh.register(PowerSupply)
 def weigh_by_costs(power: PowerSupply, clock: Clock, slot: int, current: int, weights: Weights) -> tuple[float, float]:
     """By the costs of the slot, which are known as far ahead as the power."""
     if power.terms.priced == 0:
@@ -83,53 +62,53 @@ def weigh_by_costs(power: PowerSupply, clock: Clock, slot: int, current: int, we
         clock.status = SUPPLY_EXHAUSTED
         return weights.brown, 0.0
     at, of = (current + slots_ahead(power.slots, slot, current)) % power.slots.count, power.series
-    grid = weights.brown + weights.cost * of[RELATIVE, at] + weights.carbon * of[RELATIVE + 2, at]
-    return grid, weights.cost * of[RELATIVE + 1, at] + weights.carbon * of[RELATIVE + 3, at]
+    grid = weights.brown + weights.cost * of[table.RELATIVE, at] + weights.carbon * of[table.RELATIVE + 2, at]
+    return grid, weights.cost * of[table.RELATIVE + 1, at] + weights.carbon * of[table.RELATIVE + 3, at]
 
 
-@served_w.register(PowerSupply)
+@protocol.served_w.register(PowerSupply)
 def served_in_facility_w(power: PowerSupply, slot: int, load_w: float) -> tuple[float, float]:
     """Renewable power serves the whole facility."""
     if power.terms.bare != 0:
-        return load_w, power.series[SUPPLY_W, slot]
-    return power.series[PUE, slot] * load_w + power.terms.base_load_w, power.series[RENEWABLE_W, slot]
+        return load_w, power.series[table.SUPPLY_W, slot]
+    return power.series[table.PUE, slot] * load_w + power.terms.base_load_w, power.series[table.RENEWABLE_W, slot]
 
 
-@rates_at.register(PowerSupply)
+@protocol.rates_at.register(PowerSupply)
 def rates_of_slot(power: PowerSupply, slot: int) -> Rates:
     """Those of the grid and the own sources."""
     if power.terms.priced == 0:
         return NO_RATES
-    of = power.series
-    return Rates(of[RATES, slot], of[RATES + 1, slot], of[RATES + 2, slot], of[RATES + 3, slot], of[RATES + 4, slot])
+    of, row = power.series, table.RATES
+    return Rates(of[row, slot], of[row + 1, slot], of[row + 2, slot], of[row + 3, slot], of[row + 4, slot])
 
 
 @compiled_small
 def prices_at(power: PowerSupply, slot: int) -> Prices:
     """What dispatch weighs in a slot, per joule."""
     of = power.series
-    return Prices(of[WEIGHED, slot], of[WEIGHED + 1, slot], of[WEIGHED + 2, slot])
+    return Prices(of[table.WEIGHED, slot], of[table.WEIGHED + 1, slot], of[table.WEIGHED + 2, slot])
 
 
-@is_commanded.register(PowerSupply)
+@protocol.is_commanded.register(PowerSupply)
 def is_dispatched_by_scheduler(power: PowerSupply) -> bool:
     """By its rule of dispatch."""
     return bool(power.terms.dispatch == SCHEDULER)
 
 
-@command.register(PowerSupply)
+@protocol.command.register(PowerSupply)
 def command_battery(power: PowerSupply, power_w: float) -> None:
     """Remember it in the battery."""
     power.charge.command_w = power_w
 
 
-@commanded_w.register(PowerSupply)
+@protocol.commanded_w.register(PowerSupply)
 def commanded_of_battery_w(power: PowerSupply) -> float:
     """That of the battery."""
     return float(power.charge.command_w)
 
 
-@flow.register(PowerSupply)
+@protocol.flow.register(PowerSupply)
 def flow_of_supply(
     power: PowerSupply, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
 ) -> int:  # fmt: skip
@@ -143,7 +122,7 @@ def flow_of_supply(
             number, edge_s = covering(slots, at_s)
             if not is_inside(slots, number):
                 return LEFT_THE_SERIES
-            next_s, renewable_w = min(to_s, edge_s), power.series[SUPPLY_W, number % slots.count]
+            next_s, renewable_w = min(to_s, edge_s), power.series[table.SUPPLY_W, number % slots.count]
         count = enter(ledger, at_s, next_s, load_w, renewable_w, NO_STORAGE, NO_RATES, rows, count)
         at_s = next_s
     return count - before
@@ -155,20 +134,18 @@ def cut_and_enter(
 ) -> int:  # fmt: skip
     """Cut the interval at the slots, and where the battery is full or empty, for a site with more than its sources."""
     slots, at_s, before = power.slots, from_s, count
-    if slots.count == 0:  # no site
-        return (
-            enter(ledger, from_s, to_s, load_w, 0.0, NO_STORAGE, NO_RATES, rows, count) - before if at_s < to_s else 0
-        )
+    if slots.count == 0 and from_s < to_s:  # no site
+        return enter(ledger, from_s, to_s, load_w, 0.0, NO_STORAGE, NO_RATES, rows, count) - before
     while at_s < to_s:
         number, edge_s = covering(slots, at_s)
         if not is_inside(slots, number):
             return LEFT_THE_SERIES
         slot, next_s = number % slots.count, min(to_s, edge_s)
-        drawn_w, renewable_w = served_w(power, slot, load_w)
+        drawn_w, renewable_w = protocol.served_w(power, slot, load_w)
         stored = NO_STORAGE
         if power.battery.usable_j != 0.0:
             stored, next_s = _use_battery(power, number, slot, load_w, drawn_w - renewable_w, at_s, next_s)
-        count = enter(ledger, at_s, next_s, drawn_w, renewable_w, stored, rates_at(power, slot), rows, count)
+        count = enter(ledger, at_s, next_s, drawn_w, renewable_w, stored, protocol.rates_at(power, slot), rows, count)
         at_s = next_s
     return count - before
 

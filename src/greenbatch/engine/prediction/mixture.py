@@ -219,15 +219,9 @@ def learn_run_time(p: Mixture, number: int, requested_s: float, run_s: float) ->
 
 @compiled_small
 def note_like(p: Mixture, number: int, start_s: float) -> None:
-    """Keep the first start of like jobs."""
+    """Keep the first start of like jobs; infinite: none runs."""
     row = p.group[number, 4]
-    p.since_s[row] = min(p.since_s[row], start_s)
-
-
-@compiled_small
-def forget_like(p: Mixture, number: int) -> None:
-    """Nothing runs."""
-    p.since_s[p.group[number, 4]] = np.inf
+    p.since_s[row] = min(p.since_s[row], start_s) if start_s < np.inf else np.inf
 
 
 @compiled
@@ -268,9 +262,8 @@ def new_mixture(user: Any, requested_s: Any, processors: Any) -> Mixture:
         rows += int(number.max(initial=-1)) + 1
     upper_s = np.array([lower_edge_s(b + 1) for b in range(BINS)])
     upper_s[-1] = np.inf
-    middle_s = np.sqrt(
-        np.maximum(1.0, np.array([lower_edge_s(b) for b in range(BINS)])) * np.minimum(upper_s, 864_000.0)
-    )
+    lower_s = np.maximum(1.0, np.array([lower_edge_s(b) for b in range(BINS)]))
+    middle_s = np.sqrt(lower_s * np.minimum(upper_s, 864_000.0))
     bins = np.array([upper_s, np.zeros(BINS), middle_s, 1.0 / np.maximum(middle_s, SHORT_S)])
     weights = np.full((len(SEEN) + 1, LEVELS), 1.0 / LEVELS)
     counts, logs, since_s = np.zeros((rows, BINS + 1)), np.zeros((LEVELS, BINS)), np.full(rows, np.inf)

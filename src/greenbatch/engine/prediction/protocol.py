@@ -1,18 +1,16 @@
 """What the engine asks of a predictor of run times: a NamedTuple with the field ``jobs``, and these functions.
 
-A new predictor is one file: its class, its implementations, and a line in `predictor_of`. Those of this package are
-one class, `known.Predictors`.
+A new predictor is one file: its class, its implementations, and a row of `known.PREDICTOR_OF`. Those of this package
+are one class, `known.Predictors`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.records import Prediction, Table
 from greenbatch.engine.variants import variant
-from greenbatch.workload import Workload
 
 SHORT_S = 10.0
 """Shortest run time in a bounded slowdown. [s]"""
@@ -27,25 +25,6 @@ class Predictor(Protocol):
         ...
 
 
-class _Kinds:
-    """Name of a predictor -> the function that creates it for a window of jobs."""
-
-    def __init__(self) -> None:
-        self.table: dict[str, Callable[[Workload], Any]] = {}
-
-    def register(self, name: str) -> Callable[[Callable[[Workload], Any]], Callable[[Workload], Any]]:
-        """Register the function (decorator)."""
-
-        def add(function: Callable[[Workload], Any]) -> Callable[[Workload], Any]:
-            self.table[name] = function
-            return function
-
-        return add
-
-
-predictor_of = _Kinds()
-
-
 @variant(default=True)
 def predicts(predictor: Predictor) -> bool:
     """Whether anything but the request is predicted."""
@@ -54,13 +33,7 @@ def predicts(predictor: Predictor) -> bool:
 
 @variant(default=True)
 def note_running(predictor: Predictor, number: int, start_s: float) -> None:
-    """Tell a predictor that a job has been running since a time, before it is asked about others."""
-    return
-
-
-@variant(default=True)
-def forget_running(predictor: Predictor, number: int) -> None:
-    """Undo `note_running`."""
+    """Tell a predictor that a job has been running since a time, before it is asked about others; infinite: no more."""
     return
 
 
