@@ -81,8 +81,9 @@ def refusals() -> str:
     for no in known.noes:
         who = ", ".join(f"`{name}`" for name in no.names or [n for n in known.parts[no.part] if no.is_about(n)])
         beside = f" on {no.beside}" if no.beside else ""
-        told = known.features.get(no.names[0], "") if no.part == "feature" and no.names else ""
-        values = {"name": CALLED.get(no.part, "the scheduler"), "part": told, "feature": "it", "without": "it",
+        called = CALLED.get(no.part, "the scheduler")
+        told = known.features.get(no.names[0], "") if no.part == "feature" and no.names else called
+        values = {"name": called, "part": told, "feature": "it", "without": "it",
                   "value": "set", "set": "set"}  # fmt: skip
         rows.append((who, ", ".join(no.features) + beside, no.kind, markdown(no.problem.format(**values))))
     return table(("Part", "Does not go with", "Why", "What the message says"), rows)

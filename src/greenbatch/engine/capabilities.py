@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -33,10 +33,10 @@ class No:
     part: str
     """Which kind of part: a key of ``[parts]``."""
     features: tuple[str, ...]
-    kind: str
-    """``by definition``, ``physics`` or ``to do``."""
     problem: str
     fix: str
+    kind: str = "to do"
+    """``by definition``, ``physics`` or ``to do``."""
     names: tuple[str, ...] = ()
     """The parts; if there are none, all but ``but``."""
     but: tuple[str, ...] = ()
@@ -72,12 +72,16 @@ def capabilities() -> Capabilities:
     text = (resources.files("greenbatch.engine") / "capabilities.toml").read_text(encoding="utf-8")
     raw = tomllib.loads(text)
     parts = {kind: tuple(names) for kind, names in raw["parts"].items()}
-    return Capabilities(raw["features"], parts, tuple(map(_no, raw["no"])))
+    return Capabilities(raw["features"], parts, tuple(no for row in raw["no"] for no in _noes(row, parts)))
 
 
-def _no(row: dict[str, Any]) -> No:
-    fields: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in row.items()}
-    return No(**fields)
+def _noes(row: dict[str, Any], kinds: Collection[str]) -> Iterator[No]:
+    """One for each kind of part in a row."""
+    told = {key: text for key, text in row.items() if isinstance(text, str)}
+    for kind in (key for key in row if key in kinds):
+        which = row[kind] if isinstance(row[kind], dict) else {"names": row[kind]}
+        parts = {key: tuple(names) for key, names in which.items()}
+        yield No(part=kind, features=tuple(row["with"]), **parts, **told)
 
 
 def features_of(
