@@ -18,7 +18,7 @@ from greenbatch.engine.codes import FIRST_FIT
 from greenbatch.engine.compile import compiled, compiled_rare, compiled_small
 from greenbatch.engine.machine.resources import rise_w
 from greenbatch.engine.outages import open_from_s
-from greenbatch.engine.power.protocol import Power, allowed_w, always_allowed_w
+from greenbatch.engine.power.protocol import allowed_w, always_allowed_w
 from greenbatch.engine.power.slots import covering, next_edge_s, slot_at, slot_start_s
 from greenbatch.engine.state import State
 
@@ -39,13 +39,10 @@ def _is_at_most(load_w: float, limit_w: float) -> bool:
 
 
 @compiled
-def _first_begin_s(
-    power: Power, s: State, from_s: float, last_s: float, length_s: float, added_w: float, alone_w: float
-) -> float:
+def _first_begin_s(s: State, from_s: float, last_s: float, length_s: float, added_w: float, alone_w: float) -> float:
     """Earliest instant from which the forecast allows some more power for a time, infinite if none. [s]
 
     Args:
-        power: the supply.
         s: the state.
         from_s: the first instant considered; what is expected to have ended does not count. [s]
         last_s: the last one. [s]
@@ -53,7 +50,7 @@ def _first_begin_s(
         added_w: the power. [W]
         alone_w: load that is allowed everywhere but in the slot of the beginning; 0 for none. [W]
     """
-    c, slots = s.clock, power.slots
+    c, power, slots = s.clock, s.power, s.power.slots
     current = slot_at(slots, c.now_s)
     load_w, k, stop = s.machine.totals.load_w, c.expected_first, c.expected_first + c.running
     begin_s = time_s = from_s
@@ -77,18 +74,19 @@ def _first_begin_s(
 
 
 @compiled_rare
-def _is_within(power: Power, s: State, job: int, outlives: bool) -> bool:
-    """Whether a job that fits can start now without lifting imports above the limit.
+def is_within_limit(s: State, job: int, outlives: bool) -> bool:
+    """Whether a job that fits can start now without lifting imports above the limit, if there is one.
 
     The present slot must carry all that runs; later slots what is expected to run then.
 
     Args:
-        power: the supply.
         s: the state.
         job: row of the job.
         outlives: see `machine.resources.take`.
     """
-    now_s, of = s.clock.now_s, s.jobs[job]
+    if not s.rules.limited:
+        return True
+    power, now_s, of = s.power, s.clock.now_s, s.jobs[job]
     added_w = rise_w(s.machine, job, of.power_w, outlives)
     load_w = s.machine.totals.load_w + added_w
     if load_w <= always_allowed_w(power):
@@ -96,24 +94,26 @@ def _is_within(power: Power, s: State, job: int, outlives: bool) -> bool:
     current = slot_at(power.slots, now_s)
     if not _is_at_most(load_w, allowed_w(power, s.clock, current, current)):
         return False
-    if _first_begin_s(power, s, now_s, now_s, of.requested_s, added_w, 0.0) == now_s:
+    if _first_begin_s(s, now_s, now_s, of.requested_s, added_w, 0.0) == now_s:
         return True
     if s.rules.backfill != FIRST_FIT and not of.promised_s <= now_s:
         return False
     alone_w = s.machine.totals.base_power_w + added_w
-    return bool(_first_begin_s(power, s, now_s, now_s, of.requested_s, added_w, alone_w) == now_s)
+    return bool(_first_begin_s(s, now_s, now_s, of.requested_s, added_w, alone_w) == now_s)
 
 
 @compiled_rare
-def _reserve(power: Power, s: State, job: int) -> None:
-    """Move the reservation of a blocked job to when the forecast allows its power.
+def reserve_within_limit(s: State, job: int) -> None:
+    """Move the reservation of a blocked job to when the forecast allows its power, if there is a limit.
 
     The earliest such instant from the one at which enough processors are free.
 
     Beyond the forecast there is none to be found: it is repeated. A job that has missed its first reservation gets one
     at which all that runs has ended, at the latest.
     """
-    c, of = s.clock, s.jobs[job]
+    if not s.rules.limited:
+        return
+    c, power, of = s.clock, s.power, s.jobs[job]
     added_w = rise_w(s.machine, job, of.power_w, False)
     if s.machine.totals.load_w + added_w <= always_allowed_w(power):
         return
@@ -125,9 +125,9 @@ def _reserve(power: Power, s: State, job: int) -> None:
         from_s, found_s = c.shadow_s, np.inf
         last_s = slot_start_s(power.slots, slot_at(power.slots, max(from_s, drained_s)) + power.slots.forecast)
         if not has_missed:
-            found_s = _first_begin_s(power, s, from_s, last_s, of.requested_s, added_w, 0.0)
+            found_s = _first_begin_s(s, from_s, last_s, of.requested_s, added_w, 0.0)
         if found_s == np.inf:
-            found_s = _first_begin_s(power, s, from_s, last_s, of.requested_s, added_w, alone_w)
+            found_s = _first_begin_s(s, from_s, last_s, of.requested_s, added_w, alone_w)
         found_s = min(found_s, max(from_s, drained_s) if has_missed else last_s)
         c.shadow_s = found_s
         if s.downtimes.shape[0] > 0:
@@ -136,38 +136,21 @@ def _reserve(power: Power, s: State, job: int) -> None:
 
 
 @compiled_rare
-def _leaves(power: Power, s: State, job: int, head: int) -> bool:
-    """Whether a job that starts now and outlives the reservation leaves the power of the blocked job.
+def leaves_power(s: State, job: int, head: int) -> bool:
+    """Whether a job that starts now and outlives the reservation leaves the power of the blocked job under a limit.
 
     Both jobs together must be allowed from the reservation to the first of their ends.
     """
+    if not s.rules.limited:
+        return True
     c, of, first = s.clock, s.jobs[job], s.jobs[head]
-    if first.promised_s < c.now_s or not _is_within(power, s, job, True):
+    if first.promised_s < c.now_s or not is_within_limit(s, job, True):
         return False
     head_w = rise_w(s.machine, head, first.power_w, False)
     added_w = head_w + rise_w(s.machine, job, of.power_w, True)
-    if s.machine.totals.load_w + added_w <= always_allowed_w(power):
+    if s.machine.totals.load_w + added_w <= always_allowed_w(s.power):
         return True
     begin_s = c.shadow_s
     seconds = min(first.requested_s, c.now_s + of.requested_s - begin_s)
     alone_w = s.machine.totals.base_power_w + head_w
-    return bool(_first_begin_s(power, s, begin_s, begin_s, seconds, added_w, alone_w) == begin_s)
-
-
-@compiled_small
-def is_within_limit(s: State, job: int, outlives: bool) -> bool:
-    """`_is_within`, at once without a limit."""
-    return not s.rules.limited or _is_within(s.power, s, job, outlives)
-
-
-@compiled_small
-def reserve_within_limit(s: State, job: int) -> None:
-    """`_reserve`, nothing without a limit."""
-    if s.rules.limited:
-        _reserve(s.power, s, job)
-
-
-@compiled_small
-def leaves_power(s: State, job: int, head: int) -> bool:
-    """`_leaves`, at once without a limit."""
-    return not s.rules.limited or _leaves(s.power, s, job, head)
+    return bool(_first_begin_s(s, begin_s, begin_s, seconds, added_w, alone_w) == begin_s)

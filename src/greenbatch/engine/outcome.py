@@ -7,18 +7,14 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.codes import END, SUSPEND
+from greenbatch.engine.records import Floats, Int32s, Ints
 from greenbatch.engine.rules import Rules
 from greenbatch.workload import Workload
-
-Floats = NDArray[np.float64]
-Int32s = NDArray[np.int32]
-Int64s = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -61,7 +57,7 @@ class Outcome:
     """DVFS level of each job; None if the cluster has only the highest."""
     stays: Stays | None = None
     """What became of each job on a machine whose capacity follows the power, where some may not end; else None."""
-    start_order: Int64s | None = None
+    start_order: Ints | None = None
     """Rows of the jobs in the order in which they started, at one instant as well, shape (m,); None if unknown."""
 
     @property
@@ -69,13 +65,13 @@ class Outcome:
         """End of the last job, or of the run as the rules state it if jobs are left then; NaN without jobs. [s]"""
         pools, n = self.rules.pools, len(self.end_s)
         ended_s = self.end_s[np.isfinite(self.end_s)]
-        is_left = self.stays is not None and np.isin(self.stays.state, _LEFT).any()
+        is_left = self.stays is not None and (self.stays.state < STATES.index("finished")).any()
         if is_left and pools is not None and np.isfinite(end_s := pools.end_of(float(self.workload.submit_s.min()))):
             return end_s
         return float(ended_s.max()) if ended_s.size else float(self.workload.submit_s.max()) if n else np.nan
 
     @property
-    def spans(self) -> tuple[NDArray[np.int64], Floats, Floats]:
+    def spans(self) -> tuple[Ints, Floats, Floats]:
         """When jobs ran: row of the job, begin and end of each span, up to the end of the run; shape (m,). [s]
 
         A job that is never suspended has one span.
@@ -121,10 +117,7 @@ class Placements:
 
 
 STATES = ("waiting", "ready", "running", "suspended", "finished", "rejected")
-"""What can become of a job by the end of a run."""
-
-
-_LEFT = [STATES.index(name) for name in ("waiting", "ready", "running", "suspended")]
+"""What can become of a job by the end of a run; in the first four, it is left."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

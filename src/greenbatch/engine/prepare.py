@@ -20,7 +20,7 @@ from greenbatch.engine.machine.placement import arrange, span
 from greenbatch.engine.outages import downtimes_of
 from greenbatch.engine.program import BACKFILLS, Program, charges_by_rank
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.scores import queue_of, scores_of, uses_attributes, uses_predicted
+from greenbatch.engine.scores import queue_of, scores_of, uses
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.state import State, new_state
 from greenbatch.errors import InputError
@@ -42,7 +42,7 @@ def prepare(
         asked = workload
         if level.speed != 1.0:
             asked = workload.with_columns(requested_time_s=workload.requested_time_s / level.speed)
-        queue = queue_of(asked, cluster, attributes=uses_attributes(program.score))
+        queue = queue_of(asked, cluster, attributes=uses(program.score, "attributes"))
         score = scores_of(program, queue, float(workload.submit_s.min()))
         order = np.argsort(workload.submit_s, kind="stable")
         submit_s, by_arrival = workload.submit_s[order], score[order]
@@ -53,19 +53,10 @@ def prepare(
     if site is not None:
         slowest = min(each.speed for each in levels_of(cluster))
         check_slots(float(workload.requested_time_s.max()) / slowest + ahead_s, site.step_s, field="site.step_s")
-    observed = observed or bool(settings["uses_attributes"])
-    downtimes = downtimes_of(program.outages, cluster)
     state = new_state(
-        workload,
-        cluster,
-        site,
-        rules,
-        settings,
-        ahead_s,
-        observed=observed,
-        downtimes=downtimes,
-        predictor=program.predictor or rules.predictor,
-    )
+        workload, cluster, site, rules, settings, ahead_s, observed=observed or bool(settings["uses_attributes"]),
+        downtimes=downtimes_of(program.outages, cluster), predictor=program.predictor or rules.predictor,
+    )  # fmt: skip
     if rules.dvfs_level:
         set_level(state, cluster, rules.dvfs_level, field="rules.dvfs_level")
     if score is not None:
@@ -106,44 +97,25 @@ def _check_parts(
         fix = f"at most {MOST_PROCESSORS:,}"
         raise InputError(f"{cluster.processors} are too many to simulate", field="cluster.processors", fix=fix)
     refuse_program(program, features_of(workload, cluster, site, rules, outages=bool(program.outages)))
-    if rules.power_cap_w:
-        _check_cap(workload, cluster, rules.power_cap_w, level)
+    beyond = _first_beyond(workload, cluster, rules.power_cap_w, level) if rules.power_cap_w else ""
+    if beyond:
+        problem = f"is {rules.power_cap_w:g}, but {beyond}"
+        raise InputError(problem, field="rules.power_cap_w", fix="raise the cap or drop the job")
     if charges_by_rank(program) and (site is None or site.storage is None or site.storage.dispatch != "scheduler"):
         refuse_command(program.name, site)
     if site is not None and site.held_limit_w < np.inf:
-        _check_import_limit(workload, cluster, site, level)
+        most_w = float(site.load_limit_w(site.held_limit_w).max())
+        if beyond := _first_beyond(workload, cluster, most_w * (1.0 + ROUNDING), level):
+            problem = f"is {site.held_limit_w:g}, with which the cluster may draw {most_w:g} W at most, but {beyond}"
+            fix = 'raise the limit, drop the job, or use over_limit = "count"'
+            raise InputError(problem, field="site.grid.import_limit_w", fix=fix)
 
 
-def _check_cap(workload: Workload, cluster: Cluster, power_cap_w: float, level: DvfsLevel) -> None:
-    """Refuse a power cap that a job can never keep.
-
-    Raises:
-        InputError: a job cannot.
-    """
-    field = "rules.power_cap_w"
+def _first_beyond(workload: Workload, cluster: Cluster, most_w: float, level: DvfsLevel) -> str:
+    """What the first job draws that can never keep the power of the cluster within a limit; empty if all can."""
     least_w = cluster.first_power_w + np.nan_to_num(workload.power_w) * level.power
-    if (beyond := np.flatnonzero(least_w > power_cap_w)).size:
-        job = beyond[0]
-        problem = f"is {power_cap_w:g}, but job {workload.job_id[job]} and idle nodes draw {least_w[job]:g} W"
-        raise InputError(problem, field=field, fix="raise the cap or drop the job")
-
-
-def _check_import_limit(workload: Workload, cluster: Cluster, site: Site, level: DvfsLevel) -> None:
-    """Refuse a limit of imports that a job can never keep.
-
-    Raises:
-        InputError: a job cannot.
-    """
-    least_w = cluster.first_power_w + np.nan_to_num(workload.power_w) * level.power
-    most_w = float(site.load_limit_w(site.held_limit_w).max())
-    if (beyond := np.flatnonzero(least_w > most_w * (1.0 + ROUNDING))).size:
-        job = beyond[0]
-        problem = (
-            f"is {site.held_limit_w:g}, with which the cluster may draw {most_w:g} W at most, but job "
-            f"{workload.job_id[job]} and idle nodes draw {least_w[job]:g} W"
-        )
-        fix = 'raise the limit, drop the job, or use over_limit = "count"'
-        raise InputError(problem, field="site.grid.import_limit_w", fix=fix)
+    beyond = np.flatnonzero(least_w > most_w)
+    return f"job {workload.job_id[beyond[0]]} and idle nodes draw {least_w[beyond[0]]:g} W" if beyond.size else ""
 
 
 def check_slots(longest_s: float, step_s: float, *, field: str) -> None:
@@ -192,13 +164,13 @@ def arrange_pools(state: State, cluster: Cluster, rules: Rules) -> None:
 def rule_settings(program: Program) -> dict[str, float]:
     """Fields of `RuleSet` that a program sets."""
     wakes = program.decider is not None and program.decider.wakes_at_supply_changes
-    ranking = codes.BY_ARRIVAL if program.score is None else codes.BY_SCORE if program.fixed else codes.BY_RULE
+    changes = program.score is not None and not program.fixed
+    ranking = codes.BY_RULE if changes else codes.BY_ARRIVAL if program.score is None else codes.BY_SCORE
     return {
         "wake_at_supply": program.backfill == "green" or wakes,
         "backfill": BACKFILLS[program.backfill],
         "ranking": ranking,
-        "uses_attributes": ranking == codes.BY_RULE and program.score is not None and uses_attributes(program.score),
-        "uses_predicted": ranking == codes.BY_RULE and program.score is not None and uses_predicted(program.score),
+        **{f"uses_{field}": changes and uses(program.score, field) for field in ("attributes", "predicted")},
         "commands": codes.BY_RANK if charges_by_rank(program) else codes.BY_POLICY * program.charges,
         **{name: SETTINGS[name].default for name in ("threshold_j", "weight_brown", "weight_cost", "weight_carbon")},
         **(program.settings or {}),

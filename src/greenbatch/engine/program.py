@@ -8,7 +8,6 @@ from typing import Any, Protocol
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine import codes
 from greenbatch.engine.decide import Ranking
 from greenbatch.engine.dependencies import follow_others
 from greenbatch.engine.machine.placement import PLACEMENTS
@@ -17,17 +16,6 @@ from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.views.interface import Policy, Queue
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.workload import Outage, Workload
-
-BACKFILLS: dict[str, int] = {
-    "none": codes.NONE,
-    "easy": codes.EASY,
-    "easy-schedgym": codes.EASY_SCHEDGYM,
-    "easy-green-order": codes.EASY_GREEN_ORDER,
-    "green": codes.GREEN,
-    "first-fit": codes.FIRST_FIT,
-    "easy-irmasim": codes.EASY_IRMASIM,
-}
-"""Backfilling around a blocked job, by name; see `engine.backfill`."""
 
 BACKFILL_MEANINGS: dict[str, str] = {
     "none": "No backfilling: the first job in the queue starts when it fits.",
@@ -44,7 +32,9 @@ BACKFILL_MEANINGS: dict[str, str] = {
     "easy-irmasim": "The variant of IRMaSim: while the first job waits, a later one may start on an empty node, or on "
     "a node where it does not delay the first job beyond the earliest requested end that frees enough processors.",
 }
-"""Description of each backfilling: what may start ahead of a job that does not fit, with its source."""
+"""Description of each backfilling: what may start ahead of a job that does not fit, with its source; as in `codes`."""
+BACKFILLS = {name: code for code, name in enumerate(BACKFILL_MEANINGS)}
+"""Backfilling around a blocked job, by name; see `engine.backfill`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

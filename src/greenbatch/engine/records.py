@@ -57,34 +57,24 @@ class Table(Protocol[Row]):
         ...
 
 
+def _mark(part: type[Part], kind: str, fields: tuple[str, ...]) -> type[Part]:
+    setattr(part, kind, fields)
+    return part
+
+
 def shared(*fields: str) -> Callable[[type[Part]], type[Part]]:
     """Mark fields of a part that all simulations of a batch share, because nothing writes to them (decorator)."""
-
-    def mark(part: type[Part]) -> type[Part]:
-        cast(Any, part).SHARED = fields
-        return part
-
-    return mark
+    return lambda part: _mark(part, "SHARED", fields)
 
 
 def per_job(*fields: str) -> Callable[[type[Part]], type[Part]]:
     """Mark fields of a part whose row k is job k of the state (decorator)."""
-
-    def mark(part: type[Part]) -> type[Part]:
-        cast(Any, part).PER_JOB = fields
-        return part
-
-    return mark
+    return lambda part: _mark(part, "PER_JOB", fields)
 
 
 def per_group(*fields: str) -> Callable[[type[Part]], type[Part]]:
     """Mark fields of a part with a row for each number in its field ``group``, at first all alike (decorator)."""
-
-    def mark(part: type[Part]) -> type[Part]:
-        cast(Any, part).PER_GROUP = fields
-        return part
-
-    return mark
+    return lambda part: _mark(part, "PER_GROUP", fields)
 
 
 @cache

@@ -17,16 +17,10 @@ from greenbatch.engine.views.interface import Attributes, Predicted, Queue
 from greenbatch.workload import Workload
 
 
-def uses_attributes(rule: Callable[..., Any]) -> bool:
-    """Whether a rule's code names an attribute of jobs; if in doubt, it may."""
+def uses(rule: Callable[..., Any], field: str) -> bool:
+    """Whether a rule's code names a field of the queue, such as ``attributes``; if in doubt, it may."""
     code = getattr(inspect.unwrap(getattr(rule, "py_func", rule)), "__code__", None)
-    return code is None or "attributes" in code.co_names
-
-
-def uses_predicted(rule: Callable[..., Any]) -> bool:
-    """Whether a rule's code names a prediction; if in doubt, it may."""
-    code = getattr(inspect.unwrap(getattr(rule, "py_func", rule)), "__code__", None)
-    return code is None or "predicted" in code.co_names
+    return code is None or field in code.co_names
 
 
 def queue_now(state: State) -> Queue:
