@@ -77,10 +77,10 @@ def capabilities() -> Capabilities:
 
 def _noes(row: dict[str, Any], kinds: Collection[str]) -> Iterator[No]:
     """One for each kind of part in a row."""
-    told = {key: text for key, text in row.items() if isinstance(text, str)}
+    told: dict[str, Any] = {key: text for key, text in row.items() if isinstance(text, str)}
     for kind in (key for key in row if key in kinds):
         which = row[kind] if isinstance(row[kind], dict) else {"names": row[kind]}
-        parts = {key: tuple(names) for key, names in which.items()}
+        parts: dict[str, Any] = {key: tuple(names) for key, names in which.items()}
         yield No(part=kind, features=tuple(row["with"]), **parts, **told)
 
 

@@ -47,8 +47,7 @@ def _step(s: State, what: int, kind: int, position: int, delay: int, amount: flo
     if what == WAKE:
         return next_wake_s(s)
     if what == RANK:
-        rules, load_w = s.rules, s.machine.totals.load_w
-        return ranked_w(s.power, s.clock, load_w, rules.charge_below, rules.charge_above, rules.charge_carbon)
+        return ranked_w(s.power, s.clock, s.machine.totals.load_w, s.rules)
     if what == WANT:
         job, node, most = whole(s.queue.job[kind]), position, delay
         if not can_take_on(s.machine, job, node):

@@ -6,11 +6,11 @@ Each is a reading of RARE (dissertation, chapters 3 to 5), which is silent on ma
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Literal, get_args, get_type_hints
 
-from greenbatch.engine.settings import A_YEAR_S
-from greenbatch.errors import InputError, did_you_mean
+from greenbatch.engine.settings import A_YEAR_S, check_choices
+from greenbatch.errors import InputError
 
 Admission = Literal["fifo", "qos"]
 Suspends = Literal["never", "power", "swap"]
@@ -70,18 +70,13 @@ class Pools:
     """Time that a job takes to resume, in the same way. [s]"""
 
     def __post_init__(self) -> None:
-        hints = get_type_hints(Pools)
-        for each in fields(self):
-            value, kind = getattr(self, each.name), hints[each.name]
-            name = f"rules.pools.{each.name}"
-            if choices := get_args(kind):
-                if value not in choices:
-                    fix = did_you_mean(str(value), choices, otherwise="use " + " or ".join(choices))
-                    raise InputError(f"is {value!r}", field=name, fix=fix)
-            elif kind is int and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
-                raise InputError(f"is {value!r}", field=name, fix="give a whole number >= 0")
-            elif kind is float and not (isinstance(value, int | float) and 0 <= value < math.inf):
-                raise InputError(f"is {value!r}", field=name, fix="give a number >= 0")
+        check_choices(self, "rules.pools")
+        for name, kind in get_type_hints(Pools).items():
+            value, field = getattr(self, name), f"rules.pools.{name}"
+            if kind is int and (not isinstance(value, int) or isinstance(value, bool) or value < 0):
+                raise InputError(f"is {value!r}", field=field, fix="give a whole number >= 0")
+            if kind is float and not (isinstance(value, int | float) and 0 <= value < math.inf):
+                raise InputError(f"is {value!r}", field=field, fix="give a number >= 0")
         if self.tick_s == 0:
             raise InputError("is 0", field="rules.pools.tick_s", fix="give the length of a tick, > 0")
         if (self.loses == "checkpoint") != (self.checkpoint_s > 0):

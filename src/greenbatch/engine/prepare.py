@@ -164,13 +164,13 @@ def arrange_pools(state: State, cluster: Cluster, rules: Rules) -> None:
 def rule_settings(program: Program) -> dict[str, float]:
     """Fields of `RuleSet` that a program sets."""
     wakes = program.decider is not None and program.decider.wakes_at_supply_changes
-    changes = program.score is not None and not program.fixed
-    ranking = codes.BY_RULE if changes else codes.BY_ARRIVAL if program.score is None else codes.BY_SCORE
+    changing = None if program.fixed else program.score
+    ranking = codes.BY_ARRIVAL if program.score is None else codes.BY_SCORE if program.fixed else codes.BY_RULE
     return {
         "wake_at_supply": program.backfill == "green" or wakes,
         "backfill": BACKFILLS[program.backfill],
         "ranking": ranking,
-        **{f"uses_{field}": changes and uses(program.score, field) for field in ("attributes", "predicted")},
+        **{f"uses_{field}": changing is not None and uses(changing, field) for field in ("attributes", "predicted")},
         "commands": codes.BY_RANK if charges_by_rank(program) else codes.BY_POLICY * program.charges,
         **{name: SETTINGS[name].default for name in ("threshold_j", "weight_brown", "weight_cost", "weight_carbon")},
         **(program.settings or {}),

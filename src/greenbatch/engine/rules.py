@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal
 
 from greenbatch.engine.pools import Pools
-from greenbatch.engine.settings import SETTINGS
-from greenbatch.errors import InputError, did_you_mean
+from greenbatch.engine.settings import SETTINGS, check_choices
+from greenbatch.errors import InputError
 
 Dependencies = Literal["ignore", "obey"]
 Commitment = Literal["sticky", "reconsider"]
@@ -15,12 +15,6 @@ EventRule = Literal["per_event", "per_instant", "per_kind"]
 Overrun = Literal["kill", "extend"]
 PredictorName = Literal["requested", "last-two", "like-jobs", "learned"]
 Ties = Literal["arrival_first", "completion_first"]
-
-
-_CHOICES: tuple[tuple[str, Any], ...] = (
-    ("commitment", Commitment), ("event_rule", EventRule), ("ties", Ties), ("overrun", Overrun),
-    ("predictor", PredictorName), ("dependencies", Dependencies),
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +53,7 @@ class Rules:
         Raises:
             InputError: an option is not one of its choices, or a number is out of range.
         """
-        for name, kind in _CHOICES:
-            value, choices = getattr(self, name), get_args(kind)
-            if value not in choices:
-                fix = did_you_mean(str(value), choices, otherwise="use " + " or ".join(choices))
-                raise InputError(f"is {value!r}", field=f"rules.{name}", fix=fix)
+        check_choices(self, "rules")
         if not (isinstance(self.dvfs_level, int) and self.dvfs_level >= 0):
             raise InputError(f"is {self.dvfs_level!r}", field="rules.dvfs_level", fix="give a whole number >= 0")
         for name in ("tick_s", "power_cap_w"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from greenbatch.errors import InputError
+from greenbatch.errors import InputError, did_you_mean
 
 A_YEAR_S = 366 * 86_400.0
 
@@ -70,13 +71,29 @@ def _flag(meaning: str) -> Parameter:
 
 def word(meaning: str, *choices: str) -> Parameter:
     """A parameter that is one of several words, the first by default."""
-    return Parameter(
-        default=0.0, lowest=0.0, highest=len(choices) - 1.0, whole=True, meaning=meaning, choices=choices
-    )  # fmt: skip
+    highest = len(choices) - 1.0
+    return Parameter(default=0.0, lowest=0.0, highest=highest, whole=True, meaning=meaning, choices=choices)
+
+
+def check_choices(options: Any, section: str) -> None:
+    """Refuse a field of options that is not one of the words that its type lists.
+
+    Raises:
+        InputError: the words that there are.
+    """
+    for name, kind in get_type_hints(type(options)).items():
+        value, choices = getattr(options, name), get_args(kind)
+        if get_origin(kind) is Literal and value not in choices:
+            fix = did_you_mean(str(value), choices, otherwise="use " + " or ".join(choices))
+            raise InputError(f"is {value!r}", field=f"{section}.{name}", fix=fix)
 
 
 def _weight(default: float, of: str) -> Parameter:
     return Parameter(default=default, lowest=0.0, highest=1e6, meaning=f"weight of {of}")
+
+
+def _share(default: float, meaning: str) -> Parameter:
+    return Parameter(default=default, lowest=0.0, highest=1.0, meaning=meaning)
 
 
 SEED = Parameter(default=0.0, lowest=0.0, highest=1e15, whole=True, meaning="seed of the random numbers")
@@ -97,16 +114,9 @@ SETTINGS: dict[str, Parameter] = {
         default=50_000.0, lowest=0.0, highest=1e15, unit="J",
         meaning="brown energy below which a job may start (GAS-MARL §5.3, sigma)",
     ),
-    "charge_below": Parameter(
-        default=0.3, lowest=0.0, highest=1.0,
-        meaning="storage takes energy in this cheapest share of the forecast",
-    ),
-    "charge_above": Parameter(
-        default=0.7, lowest=0.0, highest=1.0, meaning="it gives energy above this share of the forecast"
-    ),
-    "charge_carbon": Parameter(
-        default=0.0, lowest=0.0, highest=1.0, meaning="weight of carbon in what is cheap; the rest is price"
-    ),
+    "charge_below": _share(0.3, "storage takes energy in this cheapest share of the forecast"),
+    "charge_above": _share(0.7, "it gives energy above this share of the forecast"),
+    "charge_carbon": _share(0.0, "weight of carbon in what is cheap; the rest is price"),
     "weight_brown": _weight(1.0, "energy from the grid"),
     "weight_cost": _weight(0.0, "its price, relative to the usual one"),
     "weight_carbon": _weight(0.0, "its carbon, relative to the usual intensity"),

@@ -77,10 +77,8 @@ def last_state(
 
     program = with_scores_of_now(program, workload, rules)
     state = prepare(workload, cluster, site, rules, program)
-    decider, readings = (
-        decider_of(program, workload, cluster, rules),
-        new_readings(len(workload), cluster.first_power_w),
-    )
+    decider = decider_of(program, workload, cluster, rules)
+    readings = new_readings(len(workload), cluster.first_power_w)
     if program.score is not None and not program.fixed and program.compiled is None:
         state = run_plain_rule(state, program, decider, readings)
     else:

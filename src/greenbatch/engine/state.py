@@ -196,21 +196,16 @@ def new_state(
     if observed:
         state.attributes[:] = attributes_of(workload)
     set_rules(state, rules, settings)
-    first = _hold_followers(state, workload) if len(state.feedback) else 0
+    first = 0
+    if len(state.feedback):  # the submissions of jobs that follow others are taken back
+        follows = preceding_rows(workload) >= 0
+        jobs["submit_s"][follows] = np.inf
+        state.clock.undated = first = int(np.count_nonzero(follows))
     state.arrivals[first:] = np.argsort(jobs["submit_s"], kind="stable")[: n - first]
     in_order_s = workload.submit_s[state.arrivals[first:]]
     state.rules.twins = first > 0 or (in_order_s[1:] == in_order_s[:-1]).any()
     state.clock.now_s = in_order_s[0]
     return state
-
-
-def _hold_followers(state: State, workload: Workload) -> int:
-    """Take back the submissions of jobs that follow others; return how many they are."""
-    follows = preceding_rows(workload) >= 0
-    jobs: Any = state.jobs
-    jobs["submit_s"][follows] = np.inf
-    state.clock.undated = count = int(np.count_nonzero(follows))
-    return count
 
 
 def work_s(workload: Workload, cluster: Cluster, rules: Rules) -> Floats:

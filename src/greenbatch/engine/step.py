@@ -65,12 +65,6 @@ def wait_until(time_s: float) -> Action:
     return Action(codes.WAIT, 0, codes.NO_DELAY, time_s)
 
 
-@compiled_small
-def charge_at(power_w: float) -> Action:
-    """Command storage to take a power, < 0 to give. [W]"""
-    return Action(codes.COMMAND, 0, codes.NO_DELAY, power_w)
-
-
 @compiled_apart("events")
 def drive(s: State, what: int, kind: int, position: int, delay: int, amount: float) -> bool:
     """`advance`, `is_due` and `apply` as one function, so that they share what they call.
@@ -150,7 +144,7 @@ def _is_due(s: State) -> bool:
     if commands != codes.NOBODY and c.commanding:
         if commands == codes.BY_POLICY:
             return True
-        _command_by_rank(s)
+        _command(s, ranked_w(s.power, c, s.machine.totals.load_w, s.rules))
     return bool(due)
 
 
@@ -264,13 +258,6 @@ def _command(s: State, power_w: float) -> None:
         s.log[last].value = power_w
     else:
         note(s.log, c, codes.CHARGE, -1, power_w)
-
-
-@compiled
-def _command_by_rank(s: State) -> None:
-    rules = s.rules
-    load_w = s.machine.totals.load_w
-    _command(s, ranked_w(s.power, s.clock, load_w, rules.charge_below, rules.charge_above, rules.charge_carbon))
 
 
 @compiled

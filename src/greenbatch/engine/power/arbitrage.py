@@ -12,9 +12,8 @@ import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.power.ahead import left_w
-from greenbatch.engine.power.protocol import served_w
 from greenbatch.engine.power.storage import Battery
-from greenbatch.engine.power.table import SUPPLY_W, WEIGHED, PowerSupply
+from greenbatch.engine.power.table import SUPPLY_W, WEIGHED, PowerSupply, served_w
 from greenbatch.engine.records import Floats
 
 PIECES = 4

@@ -13,7 +13,7 @@ import numpy as np
 
 from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.power.balance import NO_RATES, Rates
-from greenbatch.engine.records import Clock, Floats, Ledger, Slots
+from greenbatch.engine.records import Clock, Floats, Ledger, RuleSet, Slots
 from greenbatch.engine.variants import variant
 
 LEFT_THE_SERIES = -1
@@ -117,9 +117,7 @@ def commanded_w(power: Power) -> float:
 
 
 @variant(default=True)
-def ranked_w(
-    power: Power, clock: Clock, load_w: float, below: float, above: float, carbon: float
-) -> float:  # fmt: skip
+def ranked_w(power: Power, clock: Clock, load_w: float, rules: RuleSet) -> float:
     """The command that the rank of the current slot in the forecast asks for, see `power.ranked`. [W]"""
     return 0.0
 
@@ -128,12 +126,6 @@ def ranked_w(
 def rates_at(power: Power, slot: int) -> Rates:
     """What energy costs and emits in a slot of the series, per joule; nothing without prices."""
     return NO_RATES
-
-
-@variant()
-def served_w(power: Power, slot: int, load_w: float) -> tuple[float, float]:
-    """What is drawn for a load of the cluster, and what really is renewable, in a slot of the series. [W]"""
-    raise TypeError
 
 
 @variant(inlined=False)

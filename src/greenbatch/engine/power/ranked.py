@@ -11,7 +11,7 @@ from greenbatch.engine.compile import compiled
 from greenbatch.engine.power.protocol import Weights, forecast_w, ranked_w, weigh
 from greenbatch.engine.power.slots import slot_at
 from greenbatch.engine.power.table import PowerSupply
-from greenbatch.engine.records import Clock
+from greenbatch.engine.records import Clock, RuleSet
 
 
 @compiled
@@ -38,18 +38,17 @@ def rank(power: PowerSupply, clock: Clock, slot: int, weights: Weights, by_sun: 
 
 
 @ranked_w.register(PowerSupply)
-def ranked_of_battery_w(
-    power: PowerSupply, clock: Clock, load_w: float, below: float, above: float, carbon: float
-) -> float:  # fmt: skip
+def ranked_of_battery_w(power: PowerSupply, clock: Clock, load_w: float, rules: RuleSet) -> float:
     """All that the battery can take or give; by renewable power, at most the surplus."""
     slot, battery, charge = slot_at(power.slots, clock.now_s), power.battery, power.charge
     if charge.ranked_slot != slot:
-        charge.rank, differs = rank(power, clock, slot, Weights(0.0, 1.0 - carbon, carbon), False)
+        weights = Weights(0.0, 1.0 - rules.charge_carbon, rules.charge_carbon)
+        charge.rank, differs = rank(power, clock, slot, weights, False)
         charge.by_sun = not differs
         if charge.by_sun:
             charge.rank, _ = rank(power, clock, slot, Weights(0.0, 0.0, 0.0), True)
         charge.ranked_slot = slot
-    if charge.rank <= below:
+    if charge.rank <= rules.charge_below:
         surplus_w = max(forecast_w(power, clock, slot, slot) - load_w, 0.0)
         return float(min(battery.charge_w, surplus_w) if charge.by_sun else battery.charge_w)
-    return float(-battery.discharge_w) if charge.rank >= above else 0.0
+    return float(-battery.discharge_w) if charge.rank >= rules.charge_above else 0.0

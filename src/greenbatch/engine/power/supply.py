@@ -66,14 +66,6 @@ def weigh_by_costs(power: PowerSupply, clock: Clock, slot: int, current: int, we
     return grid, weights.cost * of[table.RELATIVE + 1, at] + weights.carbon * of[table.RELATIVE + 3, at]
 
 
-@protocol.served_w.register(PowerSupply)
-def served_in_facility_w(power: PowerSupply, slot: int, load_w: float) -> tuple[float, float]:
-    """Renewable power serves the whole facility."""
-    if power.terms.bare != 0:
-        return load_w, power.series[table.SUPPLY_W, slot]
-    return power.series[table.PUE, slot] * load_w + power.terms.base_load_w, power.series[table.RENEWABLE_W, slot]
-
-
 @protocol.rates_at.register(PowerSupply)
 def rates_of_slot(power: PowerSupply, slot: int) -> Rates:
     """Those of the grid and the own sources."""
@@ -141,7 +133,7 @@ def cut_and_enter(
         if not is_inside(slots, number):
             return LEFT_THE_SERIES
         slot, next_s = number % slots.count, min(to_s, edge_s)
-        drawn_w, renewable_w = protocol.served_w(power, slot, load_w)
+        drawn_w, renewable_w = table.served_w(power, slot, load_w)
         stored = NO_STORAGE
         if power.battery.usable_j != 0.0:
             stored, next_s = _use_battery(power, number, slot, load_w, drawn_w - renewable_w, at_s, next_s)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.power.storage import Battery, Charge
 from greenbatch.engine.records import Floats, Slots, shared
 
@@ -63,3 +64,14 @@ class PowerSupply(NamedTuple):
     charge: Charge
     plan: Floats
     """Buffers of ``price-arbitrage``, see `power.arbitrage`; shape (0, 0) for other rules."""
+
+
+@compiled_small
+def served_w(power: PowerSupply, slot: int, load_w: float) -> tuple[float, float]:
+    """What is drawn for a load of the cluster, and what really is renewable, in a slot of the series. [W]
+
+    Renewable power serves the whole facility.
+    """
+    if power.terms.bare != 0:
+        return load_w, power.series[SUPPLY_W, slot]
+    return power.series[PUE, slot] * load_w + power.terms.base_load_w, power.series[RENEWABLE_W, slot]

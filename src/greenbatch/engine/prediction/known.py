@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from greenbatch.engine.prediction import mixture as learned
 from greenbatch.engine.prediction import recent as last
 from greenbatch.engine.prediction.protocol import fill, learn, note_running, predicts
@@ -60,7 +62,8 @@ def is_known(predictor: Predictors) -> bool:
 def note_like_jobs(predictor: Predictors, number: int, start_s: float) -> None:
     """The learned distributions ask for how long like jobs have been running."""
     if predictor.mixture.group.shape[0] > 0:
-        learned.note_like(predictor.mixture, number, start_s)
+        since_s, row = predictor.mixture.since_s, predictor.mixture.group[number, 4]
+        since_s[row] = min(since_s[row], start_s) if start_s < np.inf else np.inf
 
 
 @fill.register(Predictors)

@@ -217,13 +217,6 @@ def learn_run_time(p: Mixture, number: int, requested_s: float, run_s: float) ->
     p.bins[3, b] += (1.0 / max(run_s, SHORT_S) - p.bins[3, b]) / weight
 
 
-@compiled_small
-def note_like(p: Mixture, number: int, start_s: float) -> None:
-    """Keep the first start of like jobs; infinite: none runs."""
-    row = p.group[number, 4]
-    p.since_s[row] = min(p.since_s[row], start_s) if start_s < np.inf else np.inf
-
-
 @compiled
 def fill_from_mixture(
     p: Mixture, job: Prediction, number: int, requested_s: float, now_s: float, elapsed_s: float
