@@ -23,11 +23,10 @@ from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.failures import check
 from greenbatch.engine.log import drain, new_readings
 from greenbatch.engine.observe.stacked import fork, leaves
-from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.outcome import Outcome, outcome_of
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program, decider_of
 from greenbatch.engine.records import Ledger
-from greenbatch.engine.result import outcome_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.engine.state import State

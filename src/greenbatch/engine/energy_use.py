@@ -128,10 +128,8 @@ def _shared(outcome: Outcome, cluster: Cluster, placed: Placements, clock: Clock
     here = Parts(first, *columns)
     level = np.zeros(len(jobs), dtype=np.int32) if outcome.dvfs_level is None else outcome.dvfs_level
     draw = np.array([1.0, *(each.power for each in cluster.dvfs)])[level]
-    of_nodes = (
-        _of_each(cluster, name) for name in ("static_power_w", "power_per_processor_w", "power_per_gpu_w")
-    )  # fmt: skip
-    watts = Watts(jobs.power_w / jobs.processors, draw, *of_nodes)
+    powers = "static_power_w", "power_per_processor_w", "power_per_gpu_w"
+    watts = Watts(jobs.power_w / jobs.processors, draw, *(_of_each(cluster, name) for name in powers))
     use = Use(np.zeros((count, len(NODE_SUMS))), np.zeros(len(jobs)), np.empty((len(placed.node), 2)))
     times = (each if clock is None else clock(each) for each in (outcome.start_s, outcome.end_s))
     _compiled_share()(order, *(np.ascontiguousarray(each) for each in times), here, watts, use)

@@ -91,9 +91,8 @@ def new_readings(jobs: int, first_w: float) -> Readings:
     start_s, end_s, promised_s = (np.full(jobs, np.nan) for _ in range(3))
     time_s, load_w, command_w = (np.empty(2 * jobs) for _ in range(3))
     order, counts = np.zeros(jobs, np.int64), np.zeros(3, np.int64)
-    return Readings(
-        Columns(start_s, end_s, promised_s, time_s, load_w, command_w, float(first_w), order, counts), [], []
-    )
+    columns = Columns(start_s, end_s, promised_s, time_s, load_w, command_w, float(first_w), order, counts)
+    return Readings(columns, [], [])
 
 
 def read(log: Table[Event], rows: int, into: Columns) -> None:

@@ -89,7 +89,7 @@ def dtype_of(record: type) -> np.dtype[Any]:
 
 def table_of(record: type, *shape: int) -> Any:
     """A table of records with all fields zero."""
-    dtype = _dtype_by_name(record)
+    dtype = _named(dtype_of(record))
     return np.ndarray(shape, dtype, bytearray(prod(shape) * dtype.itemsize))  # `numpy.zeros` writes field by field
 
 
@@ -99,12 +99,6 @@ def record_of(record: type[Row], **fields: float) -> Row:
     for name, value in fields.items():
         table[name] = value
     return cast(Row, table[0])
-
-
-@cache
-def _dtype_by_name(record: type) -> np.dtype[Any]:
-    """The layout of a record whose fields are also attributes in plain Python."""
-    return _named(dtype_of(record))
 
 
 def with_attributes(records: NDArray[Any]) -> Any:

@@ -64,22 +64,28 @@ def add_running(
     clock.running += 1
 
 
+@compiled_small
+def _leave(expected: Table[Expected], clock: Clock, row: int) -> None:
+    """Remove a row of ``expected`` and the first one of ``ending``, of the same job."""
+    for i in range(row, clock.expected_first, -1):
+        expected[i] = expected[i - 1]
+    clock.expected_first += 1
+    clock.ending_first += 1
+    clock.running -= 1
+
+
 @compiled
 def remove_running(ending: Table[Ending], expected: Table[Expected], clock: Clock, row: int) -> Ending:
     """Remove the running job in a row of ``expected``; return its row of ``ending`` as it was."""
     job, k = expected[row].job, clock.ending_first
     while ending[k].job != job:
         k += 1
-    for i in range(row, clock.expected_first, -1):
-        expected[i] = expected[i - 1]
     end_s, requested_end_s, processors = ending[k].end_s, ending[k].requested_end_s, ending[k].processors
     for i in range(k, clock.ending_first, -1):
         ending[i] = ending[i - 1]
     done = ending[clock.ending_first]  # its row leaves the table
     done.end_s, done.requested_end_s, done.job, done.processors = end_s, requested_end_s, job, processors
-    clock.expected_first += 1
-    clock.ending_first += 1
-    clock.running -= 1
+    _leave(expected, clock, row)
     return done
 
 
@@ -96,9 +102,5 @@ def remove_first_ending(ending: Table[Ending], expected: Table[Expected], clock:
             high = middle
     while expected[low].job != done.job:
         low += 1
-    for i in range(low, clock.expected_first, -1):
-        expected[i] = expected[i - 1]
-    clock.expected_first += 1
-    clock.ending_first += 1
-    clock.running -= 1
+    _leave(expected, clock, low)
     return done

@@ -11,10 +11,9 @@ from greenbatch.energy import Site
 from greenbatch.engine.codes import INTERRUPTED, LOG_FULL
 from greenbatch.engine.failures import check, rule_may_fail
 from greenbatch.engine.log import Readings, drain, drained, new_readings
-from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.outcome import Outcome, outcome_of
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program, Scheduler, decider_of, with_scores_of_now
-from greenbatch.engine.result import outcome_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.workload import Workload

@@ -167,7 +167,8 @@ def happen(s: State) -> bool:
         newest, arrival = c.last - 1, c.event == codes.ARRIVAL and c.settled
         arrival = arrival and competes(s.machine, whole(s.queue.job[newest]), whole(c.head))
         if arrival and not overdue and s.queue.score[newest] >= c.head_score:
-            if s.rules.backfill != codes.NONE and _fits_at(s, newest):
+            number, processors = whole(s.queue.job[newest]), whole(s.queue.processors[newest])
+            if s.rules.backfill != codes.NONE and can_start(s, number, processors):
                 reserve(s, c.head)
                 backfill_arrival(s, whole(c.head))
         else:
@@ -182,11 +183,6 @@ def _are_all_held_back(s: State) -> bool:
     while i < s.clock.last and not can_be_next(s, whole(s.queue.job[i])):
         i += 1
     return bool(i == s.clock.last)
-
-
-@compiled_small
-def _fits_at(s: State, position: int) -> bool:
-    return can_start(s, whole(s.queue.job[position]), whole(s.queue.processors[position]))
 
 
 @compiled_small
@@ -214,14 +210,11 @@ def _apply(s: State, action: Action) -> None:
         c.commanding = 0
         if c.committed >= 0:  # only a command was due
             return
-    if action.kind == codes.WAIT:
-        c.blocked, c.settled, c.wake_s = 1, 0, action.amount
+    if action.kind == codes.SUSPEND_JOB and suspend_by_choice(s.capacity, s):
+        rest(s)
         return
-    if action.kind == codes.SUSPEND_JOB:
-        if not suspend_by_choice(s.capacity, s):
-            c.blocked, c.settled, c.wake_s = 1, 0, np.inf
-        else:
-            rest(s)
+    if action.kind != codes.START_JOB:  # also if nothing could be suspended
+        c.blocked, c.settled, c.wake_s = 1, 0, action.amount if action.kind == codes.WAIT else np.inf
         return
     job, processors = whole(s.queue.job[action.position]), whole(s.queue.processors[action.position])
     until_s = c.now_s if action.delay == codes.NO_DELAY else delay_end_s(c, s.expected, action.delay, action.amount)

@@ -73,9 +73,8 @@ class Kept:
         try:
             if file is None or file.stat().st_uid not in {0, os.geteuid()}:
                 return None
-            runtime.rtsys.initialize(
-                context
-            )  # Numba would also import all that it can compile, which takes half a second
+            # not as Numba does it, which would also import all that it can compile: that takes half a second
+            runtime.rtsys.initialize(context)
             code = compiler.CompileResult._rebuild(context, *pickle.loads(file.read_bytes()))  # noqa: S301
             with suppress(OSError):
                 os.utime(file)

@@ -112,10 +112,9 @@ def _forecast(series: Floats, site: Site) -> dict[str, float]:
     if model.kind == "perfect":
         return {"forecast": table.PERFECT}
     if model.past_days:
-        rows, renewable_w = np.arange(site.slots), np.array(site.renewable_w, dtype=np.float64, order="C")
-        series[table.EXPECTED_W] = plain.daily_means(
-            renewable_w, rows, step_s=step_s, days=model.past_days, repeats=site.repeat
-        )  # fmt: skip
+        rows, days = np.arange(site.slots), model.past_days
+        renewable_w = np.array(site.renewable_w, dtype=np.float64, order="C")
+        series[table.EXPECTED_W] = plain.daily_means(renewable_w, rows, step_s=step_s, days=days, repeats=site.repeat)
         return {"forecast": table.REMEMBERED, "slots_a_day": plain.slots_a_day(step_s)}
     leads = plain.leads(model, step_s, site.slots, site.horizon_slots)
     series[table.RANDOM] = plain.random_series(site.slots, step_s, model.correlation_h, model.seed)

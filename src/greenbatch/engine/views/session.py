@@ -16,12 +16,11 @@ from greenbatch.engine.log import Readings, drain, drained, new_readings
 from greenbatch.engine.machine.dvfs import set_level
 from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.observe.stacked import fork
-from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.outcome import Outcome, outcome_of
 from greenbatch.engine.power.costs import costs_of
 from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program, with_scores_of_now
-from greenbatch.engine.result import outcome_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.scores import queue_now, scores_of
 from greenbatch.engine.settings import A_YEAR_S
