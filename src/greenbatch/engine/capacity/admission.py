@@ -7,15 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.capacity.varying import (
-    FINISHED,
-    READY,
-    REJECTED,
-    RUNNING,
-    WAITING,
-    CapacityPart,
-    Varying,
-)
+from greenbatch.engine.capacity.varying import FINISHED, READY, REJECTED, RUNNING, WAITING, CapacityPart, Varying
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.records import Clock, Int32s, MachineTotals
@@ -51,7 +43,6 @@ def admit_to_pool(capacity: Varying, job: int) -> bool:
 @variant(default=True)
 def on_submit(capacity: CapacityPart, waiting: Int32s, clock: Clock, job: int) -> None:
     """Note that a job has been submitted; the jobs that wait are rows ``clock.first`` to ``clock.last``."""
-    return
 
 
 @on_submit.register(Varying)
@@ -65,7 +56,6 @@ def join_pool(capacity: Varying, waiting: Int32s, clock: Clock, job: int) -> Non
 @variant(default=True)
 def on_start(capacity: CapacityPart, waiting: Int32s, clock: Clock, job: int) -> None:
     """Note that a job starts and waits no more; the jobs that wait are rows ``clock.first`` to ``clock.last``."""
-    return
 
 
 @on_start.register(Varying)
@@ -87,7 +77,6 @@ def leave_pool(capacity: Varying, waiting: Int32s, clock: Clock, job: int) -> No
 @variant(default=True)
 def on_end(capacity: CapacityPart, job: int) -> None:
     """Note that a job has ended."""
-    return
 
 
 @on_end.register(Varying)

@@ -71,7 +71,6 @@ def submitted_s(capacity: Varying, job: int, requested_s: float) -> float:
 @variant(default=True, inlined=False)
 def on_instant(capacity: CapacityPart, s: State) -> None:
     """Bring the capacity up to date after the events of an instant: levels, failures, suspended jobs."""
-    return
 
 
 @on_instant.register(Varying)

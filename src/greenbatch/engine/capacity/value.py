@@ -24,7 +24,6 @@ READY_TICKS, POOLED_TICKS, SUSPENDED_TICKS, LATE_RUNNING_TICKS, PROGRESS, LATE_P
 @variant(default=True)
 def count_service(capacity: CapacityPart, ending: Table[Ending], clock: Clock) -> None:
     """Add up what happened since the last event, after the clock has moved."""
-    return
 
 
 @count_service.register(Varying)
@@ -37,7 +36,6 @@ def count_since(capacity: Varying, ending: Table[Ending], clock: Clock) -> None:
 @variant(default=True)
 def count_to_the_end(capacity: CapacityPart, ending: Table[Ending], clock: Clock) -> None:
     """Add up until the end of the run, if it ends at a given time."""
-    return
 
 
 @count_to_the_end.register(Varying)

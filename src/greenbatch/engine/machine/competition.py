@@ -40,4 +40,3 @@ def is_held_back(machine: Machine, job: int) -> bool:
 @variant(default=True)
 def clear_reservation(machine: Machine, waiting: Int32s, clock: Clock) -> None:
     """Undo `block` after an event; the jobs that wait are rows ``clock.first`` to ``clock.last``."""
-    return

@@ -45,13 +45,6 @@ def first_node_beside(
     machine: Nodes, expected: Table[Expected], clock: Clock, job: int, head: int, end_s: float
 ) -> int:  # fmt: skip
     """The first node in the order of the placement that is empty, or on which the job does not delay the head."""
-    return _first_node(machine, expected, clock, job, head, end_s)
-
-
-@compiled
-def _first_node(
-    machine: Nodes, expected: Table[Expected], clock: Clock, job: int, head: int, end_s: float
-) -> int:  # fmt: skip
     demand = machine.demands[job]
     for k in range(machine.nodes.shape[0]):
         number = whole(machine.lists[k].order)

@@ -23,13 +23,7 @@ from greenbatch.engine.machine.node_tables import (
     Share,
 )
 from greenbatch.engine.observe.pair_features import PAIR_ROWS
-from greenbatch.engine.records import (
-    ALL_PARTITIONS,
-    MachineTotals,
-    Ranked,
-    record_of,
-    table_of,
-)
+from greenbatch.engine.records import ALL_PARTITIONS, MachineTotals, Ranked, record_of, table_of
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 

@@ -7,7 +7,7 @@ from greenbatch.engine.records import Clock, Expected, Table
 from greenbatch.engine.variants import variant
 
 
-@variant(default=True)
+@variant(default=True, inlined=False)
 def node_beside(machine: Machine, expected: Table[Expected], clock: Clock, job: int, head: int, end_s: float) -> int:
     """The node on which a job may start ahead of a blocked one in the manner of IRMaSim; -1 for none.
 
@@ -31,13 +31,11 @@ def want(machine: Machine, node: int, most: int) -> None:
         node: the node.
         most: processors that it takes there at most, unless it asks for a number of them on each node.
     """
-    return
 
 
 @variant(default=True)
 def want_none(machine: Machine) -> None:
     """Let the next job that starts take nodes in the order of the placement again."""
-    return
 
 
 @variant(default=True)
@@ -52,7 +50,7 @@ def can_take_on(machine: Machine, job: int, node: int) -> bool:
     return False
 
 
-@variant(default=True)
+@variant(default=True, inlined=False)
 def fill_nodes(machine: Machine, now_s: float) -> float:
     """Write the `pair_features` that do not depend on the job to ``machine.pairs``, shape (PAIR_ROWS, nodes).
 
@@ -62,7 +60,7 @@ def fill_nodes(machine: Machine, now_s: float) -> float:
     return now_s
 
 
-@variant(default=True)
+@variant(default=True, inlined=False)
 def fill_pairs(machine: Machine, job: int, now_s: float, last_end_s: float, queued_s: float) -> None:
     """Write the other `pair_features` for a job, after `fill_nodes`.
 
@@ -73,7 +71,6 @@ def fill_pairs(machine: Machine, job: int, now_s: float, last_end_s: float, queu
         last_end_s: what `fill_nodes` returned. [s]
         queued_s: requested processor-seconds of the waiting jobs per processor of the cluster. [s]
     """
-    return
 
 
 @variant(default=True)

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from greenbatch.engine.records import (
-    Floats,
-    Int32,
-    Int32s,
-    MachineTotals,
-    Ranked,
-    Table,
-    per_job,
-)
+from greenbatch.engine.records import Floats, Int32, Int32s, MachineTotals, Ranked, Table, per_job
 
 KB_PER_MB = 1000.0
 MB_PER_GB = 1000.0

@@ -4,42 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.compile import compiled_small, whole
 from greenbatch.engine.machine.node_choice import can_take_on, fill_nodes, fill_pairs, node_count, pair_feature
 from greenbatch.engine.machine.node_power import part_w, waking_w
 from greenbatch.engine.machine.node_tables import ON, Demand, Nodes
 from greenbatch.engine.machine.nodes import hosts
 from greenbatch.engine.machine.placement import estimated_power_w, estimated_run_s
 from greenbatch.engine.machine.rates import slowdown
-from greenbatch.engine.observe.pair_features import (
-    ADDED_ENERGY,
-    ASKED_BANDWIDTH,
-    AVAILABILITY,
-    BEYOND_LAST_END,
-    CAN_SCHEDULE,
-    DYNAMIC_POWER,
-    ENERGY_ESTIMATE,
-    ENERGY_OF_OTHERS,
-    EXPECTED_RUN_TIME,
-    FREE_SHARE,
-    NEXT_END,
-    NEXT_FREE,
-    NODE_BUSY_TIME,
-    NODE_IS_OFF,
-    NODE_PROCESSORS,
-    PEAK,
-    QUEUED_WORK,
-    RELATIVE_ENERGY,
-    RELATIVE_FINISH,
-    RELATIVE_LOAD_PROGRESS,
-    RELATIVE_LOAD_TAIL,
-    RELATIVE_PROGRESS,
-    RELATIVE_RUN_TIME,
-    RELATIVE_TAIL,
-    RUNNING_RATE,
-    SLOWDOWN_BY_OTHERS,
-    STATIC_POWER,
-)
+from greenbatch.engine.observe import pair_features as pair
 
 SLOWEST = 1e-3
 """Lowest speed beside other jobs that is counted with."""
@@ -87,28 +59,23 @@ def _bandwidth(demand: Demand, speed: float) -> float:
 @fill_nodes.register(Nodes)
 def fill_nodes_now(machine: Nodes, now_s: float) -> float:
     """Write what does not depend on the job; return when the last running job is expected to end. [s]"""
-    return _fill_nodes(machine, now_s)
-
-
-@compiled
-def _fill_nodes(machine: Nodes, now_s: float) -> float:
     pairs, contention, longest_s = machine.pairs, machine.counts.contention, 0.0
     for number in range(machine.nodes.shape[0]):
         node = machine.nodes[number]
         busy = node.processors - node.free
-        pairs[AVAILABILITY, number] = node.free / node.processors
-        pairs[FREE_SHARE, number] = machine.totals.free / machine.totals.processors
-        pairs[STATIC_POWER, number] = node.static_w if node.jobs > 0 else node.idle_w
-        pairs[DYNAMIC_POWER, number] = busy * node.processor_w
-        pairs[PEAK, number] = node.gflops
-        pairs[NODE_PROCESSORS, number] = node.processors
-        pairs[NODE_IS_OFF, number] = 0.0 if node.phase == ON else 1.0
+        pairs[pair.AVAILABILITY, number] = node.free / node.processors
+        pairs[pair.FREE_SHARE, number] = machine.totals.free / machine.totals.processors
+        pairs[pair.STATIC_POWER, number] = node.static_w if node.jobs > 0 else node.idle_w
+        pairs[pair.DYNAMIC_POWER, number] = busy * node.processor_w
+        pairs[pair.PEAK, number] = node.gflops
+        pairs[pair.NODE_PROCESSORS, number] = node.processors
+        pairs[pair.NODE_IS_OFF, number] = 0.0 if node.phase == ON else 1.0
         total, row = 0.0, whole(node.first)
         while row >= 0 and contention:
             share = machine.shares[row]
             total += share.processors * _bandwidth(machine.demands[share.job], node.speed)
             row = whole(share.of_node)
-        pairs[ASKED_BANDWIDTH, number] = total
+        pairs[pair.ASKED_BANDWIDTH, number] = total
         longest_s = max(longest_s, _fill_busy(machine, number, total, now_s))
     return float(now_s + longest_s)
 
@@ -146,8 +113,8 @@ def _fill_busy(machine: Nodes, number: int, total: float, now_s: float) -> float
             next_s, freed = left_s, whole(share.taken)
         rate += share.processors * node.speed * relative
         row = whole(share.of_node)
-    pairs[NODE_BUSY_TIME, number], pairs[RUNNING_RATE, number] = busy_s, rate
-    pairs[NEXT_END, number], pairs[NEXT_FREE, number] = min(next_s, busy_s), node.free + freed
+    pairs[pair.NODE_BUSY_TIME, number], pairs[pair.RUNNING_RATE, number] = busy_s, rate
+    pairs[pair.NEXT_END, number], pairs[pair.NEXT_FREE, number] = min(next_s, busy_s), node.free + freed
     return busy_s
 
 
@@ -156,14 +123,14 @@ def _wait_for_room_s(machine: Nodes, number: int, demand: Demand, processors: in
     """Expected time until a node has room for a part of a job: now, when its next job ends, or when all have. [s]"""
     if hosts(machine.nodes[number], demand) > 0:
         return 0.0
-    soon = machine.pairs[NEXT_FREE, number] >= processors
-    return float(machine.pairs[NEXT_END if soon else NODE_BUSY_TIME, number])
+    soon = machine.pairs[pair.NEXT_FREE, number] >= processors
+    return float(machine.pairs[pair.NEXT_END if soon else pair.NODE_BUSY_TIME, number])
 
 
 @compiled_small
 def _slowed(machine: Nodes, number: int, more: float, processors: int, now_s: float) -> tuple[float, float]:
     """What the jobs of a node lose if some processors with some bandwidth run beside them: energy [J], and rate."""
-    node, before = machine.nodes[number], machine.pairs[ASKED_BANDWIDTH, number]
+    node, before = machine.nodes[number], machine.pairs[pair.ASKED_BANDWIDTH, number]
     tasks, slowed_j, lost, row = node.processors - node.free, 0.0, 0.0, whole(node.first)
     while row >= 0:
         share = machine.shares[row]
@@ -180,13 +147,8 @@ def _slowed(machine: Nodes, number: int, more: float, processors: int, now_s: fl
 @fill_pairs.register(Nodes)
 def fill_pairs_of_job(machine: Nodes, job: int, now_s: float, last_end_s: float, queued_s: float) -> None:
     """Write what a start of a job on each node would mean."""
-    _fill_pairs(machine, job, now_s, last_end_s, queued_s)
-
-
-@compiled
-def _fill_pairs(machine: Nodes, job: int, now_s: float, last_end_s: float, queued_s: float) -> None:
     pairs, demand, contention = machine.pairs, machine.demands[job], machine.counts.contention
-    least_j, least_s, soonest_s, running = np.inf, np.inf, np.inf, pairs[RUNNING_RATE].sum()
+    least_j, least_s, soonest_s, running = np.inf, np.inf, np.inf, pairs[pair.RUNNING_RATE].sum()
     for number in range(machine.nodes.shape[0]):
         node = machine.nodes[number]
         processors = whole(demand.processors) if demand.is_spread else min(whole(node.processors), whole(demand.chunks))
@@ -196,22 +158,22 @@ def _fill_pairs(machine: Nodes, job: int, now_s: float, last_end_s: float, queue
         if contention:
             more = processors * _bandwidth(demand, node.speed)
             tasks = node.processors - node.free + processors
-            beside = _relative(machine, number, demand, pairs[ASKED_BANDWIDTH, number] + more, tasks)
+            beside = _relative(machine, number, demand, pairs[pair.ASKED_BANDWIDTH, number] + more, tasks)
             slowed_j, lost = _slowed(machine, number, more, processors, now_s)
         run_s /= beside
         static_w = waking_w(node)
-        added_j = run_s * power_w + static_w * max(run_s - pairs[NODE_BUSY_TIME, number], 0.0) + slowed_j
-        pairs[ENERGY_ESTIMATE, number] = estimated_run_s(demand, node) * estimated_power_w(demand, node)
-        pairs[CAN_SCHEDULE, number] = 1.0 if _can_take_on(machine, number, demand) else 0.0
-        pairs[QUEUED_WORK, number] = queued_s
-        pairs[EXPECTED_RUN_TIME, number] = run_s
-        pairs[BEYOND_LAST_END, number] = max(now_s + run_s - last_end_s, 0.0)
-        pairs[ADDED_ENERGY, number] = added_j
-        pairs[RELATIVE_LOAD_TAIL, number] = machine.totals.load_w + power_w + (static_w if node.jobs == 0 else 0.0)
+        added_j = run_s * power_w + static_w * max(run_s - pairs[pair.NODE_BUSY_TIME, number], 0.0) + slowed_j
+        pairs[pair.ENERGY_ESTIMATE, number] = estimated_run_s(demand, node) * estimated_power_w(demand, node)
+        pairs[pair.CAN_SCHEDULE, number] = 1.0 if _can_take_on(machine, number, demand) else 0.0
+        pairs[pair.QUEUED_WORK, number] = queued_s
+        pairs[pair.EXPECTED_RUN_TIME, number] = run_s
+        pairs[pair.BEYOND_LAST_END, number] = max(now_s + run_s - last_end_s, 0.0)
+        pairs[pair.ADDED_ENERGY, number] = added_j
+        pairs[pair.RELATIVE_LOAD_TAIL, number] = machine.totals.load_w + power_w + (static_w if node.jobs == 0 else 0.0)
         gained = max(processors * node.speed * beside - lost, 0.0)
-        pairs[RELATIVE_PROGRESS, number] = gained * run_s / max(running + gained, 1e-9)
-        pairs[SLOWDOWN_BY_OTHERS, number] = beside
-        pairs[ENERGY_OF_OTHERS, number] = slowed_j
+        pairs[pair.RELATIVE_PROGRESS, number] = gained * run_s / max(running + gained, 1e-9)
+        pairs[pair.SLOWDOWN_BY_OTHERS, number] = beside
+        pairs[pair.ENERGY_OF_OTHERS, number] = slowed_j
         if node.processors >= processors and node.partitions & demand.partitions != 0:
             least_j, least_s = min(least_j, added_j), min(least_s, run_s)
             soonest_s = min(soonest_s, run_s + _wait_for_room_s(machine, number, demand, processors))
@@ -224,14 +186,12 @@ def _compare(machine: Nodes, least_j: float, least_s: float, soonest_s: float) -
     pairs, base_w = machine.pairs, machine.totals.base_power_w
     scale = 1.0 / least_j if least_j > 0.0 else 0.0
     for number in range(machine.nodes.shape[0]):
-        sooner_s, later_s = pairs[RELATIVE_PROGRESS, number], pairs[BEYOND_LAST_END, number]
-        load_w = pairs[RELATIVE_LOAD_TAIL, number]
-        pairs[RELATIVE_ENERGY, number] = max(pairs[ADDED_ENERGY, number] - least_j, 0.0) * scale
-        pairs[RELATIVE_RUN_TIME, number] = max(pairs[EXPECTED_RUN_TIME, number] - least_s, 0.0) / least_s
-        pairs[RELATIVE_FINISH, number] = max(pairs[EXPECTED_RUN_TIME, number] - soonest_s, 0.0) / least_s
-        pairs[RELATIVE_TAIL, number], pairs[RELATIVE_LOAD_TAIL, number] = (
-            base_w * later_s * scale,
-            load_w * later_s * scale,
-        )
-        pairs[RELATIVE_PROGRESS, number] = base_w * sooner_s * scale
-        pairs[RELATIVE_LOAD_PROGRESS, number] = load_w * sooner_s * scale
+        sooner_s, later_s = pairs[pair.RELATIVE_PROGRESS, number], pairs[pair.BEYOND_LAST_END, number]
+        load_w = pairs[pair.RELATIVE_LOAD_TAIL, number]
+        pairs[pair.RELATIVE_ENERGY, number] = max(pairs[pair.ADDED_ENERGY, number] - least_j, 0.0) * scale
+        pairs[pair.RELATIVE_RUN_TIME, number] = max(pairs[pair.EXPECTED_RUN_TIME, number] - least_s, 0.0) / least_s
+        pairs[pair.RELATIVE_FINISH, number] = max(pairs[pair.EXPECTED_RUN_TIME, number] - soonest_s, 0.0) / least_s
+        pairs[pair.RELATIVE_TAIL, number] = base_w * later_s * scale
+        pairs[pair.RELATIVE_LOAD_TAIL, number] = load_w * later_s * scale
+        pairs[pair.RELATIVE_PROGRESS, number] = base_w * sooner_s * scale
+        pairs[pair.RELATIVE_LOAD_PROGRESS, number] = load_w * sooner_s * scale

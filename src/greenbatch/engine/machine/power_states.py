@@ -140,11 +140,6 @@ def four_per_node(machine: Nodes) -> int:
 @switch.register(Nodes)
 def switch_node(machine: Nodes, now_s: float) -> int:
     """Carry out the first switch that is due."""
-    return _switch(machine, now_s)
-
-
-@compiled
-def _switch(machine: Nodes, now_s: float) -> int:
     number = 0
     while machine.nodes[number].switch_s > now_s:
         number += 1

@@ -33,7 +33,7 @@ def next_switch_s(machine: Machine) -> float:
     return np.inf
 
 
-@variant(default=True)
+@variant(default=True, inlined=False)
 def switch(machine: Machine, now_s: float) -> int:
     """Carry out one switch that is due; return the number of the node."""
     return -1
@@ -48,7 +48,6 @@ def most_switches(machine: Machine) -> int:
 @variant(default=True)
 def update_ends(machine: Machine, ending: Table[Ending], clock: Clock) -> None:
     """Move the ends of running jobs whose rates have changed by the last start or end."""
-    return
 
 
 @variant(default=True)
@@ -60,7 +59,6 @@ def expected_run_s(machine: Machine, job: int, requested_s: float) -> float:
 @variant(default=True)
 def expect_ends(machine: Machine, ending: Table[Ending], clock: Clock, arrival_s: float) -> None:
     """Compute the ends of running jobs before the next event, if they are not known; the next submission is given."""
-    return
 
 
 @variant(default=True)
@@ -74,4 +72,3 @@ def advance_work(machine: Machine, ending: Table[Ending], clock: Clock, from_s: 
         from_s: where the clock was before. [s]
         is_end: a job ends now.
     """
-    return
