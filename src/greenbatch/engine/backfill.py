@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.capacity.admission import on_action, starts_in_order
+from greenbatch.engine.capacity.admission import keeps_pools, on_action
 from greenbatch.engine.codes import BACKFILL, EASY, EASY_IRMASIM, EASY_SCHEDGYM, FIRST_FIT, GREEN
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import start
@@ -152,7 +152,7 @@ def _start_beside(s: State, head: int) -> None:
 @compiled_small
 def _start_all_that_fit(s: State) -> None:
     """One pass over the queue in order of score, without a reservation."""
-    if starts_in_order(s.capacity):
+    if keeps_pools(s.capacity):
         _start_in_order(s)
         return
     count = rank_queue(s.queue, s.clock, s.scratch.ranked)

@@ -180,7 +180,7 @@ def switch_until(s: State, until_s: float) -> None:
 def _pass_time(s: State, from_s: float, is_end: bool) -> None:
     """Bring the running jobs, and what is added up of them, up to date after the clock has moved."""
     advance_work(s.machine, s.ending, s.clock, from_s, is_end)
-    count_service(s.capacity, s.ending, s.clock)
+    count_service(s.capacity, s.ending, s.clock, False)
 
 
 @compiled

@@ -14,7 +14,7 @@ import numpy as np
 from greenbatch.engine import codes
 from greenbatch.engine.backfill import backfill, backfill_arrival
 from greenbatch.engine.capacity.admission import on_action
-from greenbatch.engine.capacity.levels import is_over, most_moves, next_level_s
+from greenbatch.engine.capacity.levels import is_beyond, most_moves, next_level_s
 from greenbatch.engine.capacity.suspension import on_instant, suspend_by_choice, suspended_jobs
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue, next_instant, next_slot, next_wake_s, start, switch_until
@@ -109,7 +109,7 @@ def _next_decision(s: State) -> bool:
             s.machine
         ):
             c.status = codes.LOG_FULL
-        elif is_over(s.capacity, c.now_s):
+        elif is_beyond(s.capacity, c.now_s, np.inf):
             return False
         elif _is_due(s):
             return bool(c.status == codes.OK)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from greenbatch.engine.capabilities import features_of, refuse
+from greenbatch.engine.capacity.value import UNTIL
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.failures import check
 from greenbatch.engine.observe.reward_terms import codes_of
@@ -52,7 +53,7 @@ class Simulations:
         self.trace = trace
         self._follows_power = scenario.cluster.powered is not None
         if self._follows_power:
-            trace.capacity.service.counted = 1
+            trace.capacity.counts.counted = 1
         modelled = scenario.cluster.knows_power
         self.trace.rules.accrue = scenario.site is not None or modelled
         users, rows = np.unique(self.trace.jobs["user"], return_inverse=True)
@@ -130,7 +131,7 @@ class Simulations:
         capacity, jobs = self.batch.states.capacity, self.trace.jobs
         begin_s = jobs["submit_s"][times].min(axis=1)
         capacity.jobs["due_s"][some] += jobs["submit_s"][times] - jobs["submit_s"][rows]
-        capacity.service["until_s"][some] = begin_s
+        capacity.service[some, UNTIL] = begin_s
         if self.episode_s:
             capacity.counts["end_s"][some] = begin_s + self.episode_s
 

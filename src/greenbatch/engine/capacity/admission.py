@@ -13,9 +13,6 @@ from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.records import Clock, Int32s, MachineTotals
 from greenbatch.engine.variants import variant
 
-FREE_GPUS, POWERED_SHARE, READY_JOBS, POOLED_JOBS, SUSPENDED_JOBS = POOL_FIGURES = tuple(range(5))
-"""Free GPUs, powered processors / processors, and jobs that are ready, wait until they are ready, and are suspended."""
-
 # ---------------------------------------------------------------- what happens to a job
 
 
@@ -126,14 +123,14 @@ def is_not_waiting(capacity: Varying, job: int) -> bool:
 
 
 @variant(default=True)
-def starts_in_order(capacity: CapacityPart) -> bool:
-    """Whether after each start the next one has to be chosen anew, because another job may now be chosen."""
+def keeps_pools(capacity: CapacityPart) -> bool:
+    """Whether there are pools of jobs: each start may let another job be chosen, and first starts are remembered."""
     return False
 
 
-@starts_in_order.register(Varying)
-def limits_ready(capacity: Varying) -> bool:
-    """Each start lets another job become ready."""
+@keeps_pools.register(Varying)
+def has_pools(capacity: Varying) -> bool:
+    """Ready ones among others."""
     return True
 
 
@@ -169,23 +166,15 @@ def ready_position(capacity: Varying, waiting: Int32s, clock: Clock, row: int) -
 
 @variant(default=True)
 def pool_figure(capacity: CapacityPart, totals: MachineTotals, clock: Clock, figure: int) -> float:
-    """A figure of the pools of jobs and of what is powered, see `POOL_FIGURES`."""
-    if figure == 2:
-        return float(clock.last - clock.first)
-    return 1.0 if figure == 1 else 0.0
+    """Free GPUs, powered processors / processors, or jobs that are ready, wait until they are, or are suspended."""
+    return (0.0, 1.0, float(clock.last - clock.first), 0.0, 0.0)[figure]
 
 
 @pool_figure.register(Varying)
 def figure_of_pools(capacity: Varying, totals: MachineTotals, clock: Clock, figure: int) -> float:
     """Counts of the pools, and what is powered."""
-    counts = capacity.counts
-    if figure == FREE_GPUS:
-        return float(totals.free_gpus)
-    if figure == POWERED_SHARE:
-        return counts.powered / totals.processors
-    if figure == READY_JOBS:
-        return float(counts.ready)
-    return float(counts.waiting if figure == POOLED_JOBS else counts.suspended)
+    counts, share = capacity.counts, capacity.counts.powered / totals.processors
+    return (float(totals.free_gpus), share, float(counts.ready), float(counts.waiting), float(counts.suspended))[figure]
 
 
 @variant(default=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from greenbatch.engine.capacity.varying import NO_LIMIT, CapacityPart, Varying
-from greenbatch.engine.compile import compiled, whole
+from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.resources import reserve_for
 from greenbatch.engine.records import Clock, Expected, MachineTotals, Table
 from greenbatch.engine.variants import variant
@@ -51,18 +51,6 @@ def most_suspensions(capacity: Varying, totals: MachineTotals) -> int:
     """Each suspended job may resume, and each running one be suspended and resume, at one instant."""
     running = min(totals.processors, capacity.jobs.shape[0])
     return int(2 * (running + capacity.counts.suspended) + 8)
-
-
-@variant(default=True)
-def is_over(capacity: CapacityPart, now_s: float) -> bool:
-    """Whether the run ends now, whatever still waits or runs."""
-    return False
-
-
-@is_over.register(Varying)
-def has_ended(capacity: Varying, now_s: float) -> bool:
-    """At the end of the run."""
-    return bool(now_s >= capacity.counts.end_s)
 
 
 @variant(default=True)
@@ -109,21 +97,29 @@ def is_within_levels(
     return _fits_levels(capacity, totals, expected, clock, job, until_s)
 
 
+@compiled_small
+def _after_ends(
+    capacity: Varying, expected: Table[Expected], clock: Clock, ahead: Ahead, time_s: float
+) -> Ahead:  # fmt: skip
+    """A time ahead once the jobs have ended that are to end by a time; the level is the same. [s]"""
+    i, level, used, used_gpus = ahead
+    while i < clock.expected_first + clock.running and expected[i].end_s <= time_s:
+        ended = capacity.jobs[expected[i].job]
+        used -= ended.processors
+        used_gpus -= ended.gpus
+        i += 1
+    return (i, level, used, used_gpus)
+
+
 @compiled
 def _fits_levels(
     capacity: Varying, totals: MachineTotals, expected: Table[Expected], clock: Clock, job: int, until_s: float
 ) -> bool:  # fmt: skip
-    counts, levels, jobs = capacity.counts, capacity.levels, capacity.jobs
-    processors = counts.powered - totals.free + jobs[job].processors
-    gpus = counts.gpus - totals.free_gpus + jobs[job].gpus
-    k, i = counts.level + 1, clock.expected_first
+    levels, own, ahead = capacity.levels, capacity.jobs[job], ahead_now(capacity, totals, clock)
+    k = ahead[1] + 1
     while k < levels.shape[0] and levels[k].time_s < until_s:
-        while i < clock.expected_first + clock.running and expected[i].end_s <= levels[k].time_s:
-            ended = jobs[expected[i].job]
-            processors -= ended.processors
-            gpus -= ended.gpus
-            i += 1
-        if processors > levels[k].processors or gpus > levels[k].gpus:
+        ahead = _after_ends(capacity, expected, clock, ahead, levels[k].time_s)
+        if ahead[2] + own.processors > levels[k].processors or ahead[3] + own.gpus > levels[k].gpus:
             return False
         k += 1
     return True
@@ -145,47 +141,35 @@ def reserve_ahead(capacity: CapacityPart, s: State, job: int, from_s: float) -> 
 @reserve_ahead.register(Varying)
 def reserve_within_levels(capacity: Varying, s: State, job: int, from_s: float) -> None:
     """The first end or change of capacity from which the job fits, while it runs if jobs must stay powered."""
-    expected, clock, totals = s.expected, s.clock, s.machine.totals
-    i, k, last = clock.expected_first, whole(capacity.counts.level), clock.expected_first + clock.running
-    used, used_gpus = capacity.counts.powered - totals.free, capacity.counts.gpus - totals.free_gpus
-    at_s = clock.now_s
-    while at_s < from_s or not _leaves_spare(capacity, totals, expected, clock, job, at_s, i, k, used, used_gpus):
-        end_s = expected[i].end_s if i < last else np.inf
-        change_s = capacity.levels[k + 1].time_s if k + 1 < capacity.levels.shape[0] else np.inf
+    clock, levels, at_s = s.clock, capacity.levels, s.clock.now_s
+    ahead = ahead_now(capacity, s.machine.totals, clock)
+    while at_s < from_s or not _leaves_spare(capacity, s, job, at_s, ahead):
+        i, k = ahead[0], ahead[1]
+        end_s = s.expected[i].end_s if i < clock.expected_first + clock.running else np.inf
+        change_s = levels[k + 1].time_s if k + 1 < levels.shape[0] else np.inf
         at_s = max(clock.now_s, min(end_s, change_s, from_s if at_s < from_s else np.inf))
         if at_s == np.inf:
             break
-        while i < last and expected[i].end_s <= at_s:
-            used -= capacity.jobs[expected[i].job].processors
-            used_gpus -= capacity.jobs[expected[i].job].gpus
-            i += 1
-        if change_s <= at_s:
-            k += 1
+        i, k, used, used_gpus = _after_ends(capacity, s.expected, clock, ahead, at_s)
+        ahead = (i, k + 1 if change_s <= at_s else k, used, used_gpus)
     clock.shadow_s = at_s
 
 
 @compiled
-def _leaves_spare(
-    capacity: Varying, totals: MachineTotals, expected: Table[Expected], clock: Clock, job: int, at_s: float, i: int,
-    k: int, used: int, used_gpus: int,
-) -> bool:  # fmt: skip
+def _leaves_spare(capacity: Varying, s: State, job: int, at_s: float, ahead: Ahead) -> bool:
     """Whether a job fits from a time on; fills in the least that it leaves to others while it runs."""
-    counts, own, last = capacity.counts, capacity.jobs[job], clock.expected_first + clock.running
+    counts, own, levels, clock, totals = capacity.counts, capacity.jobs[job], capacity.levels, s.clock, s.machine.totals
     until_s = at_s + min(own.requested_s, counts.horizon_s) if counts.suspends == 0 else at_s
-    clock.spare, totals.spare_gpus = NO_LIMIT, NO_LIMIT
+    clock.spare, totals.spare_gpus, k = NO_LIMIT, NO_LIMIT, ahead[1]
     while True:
-        level = capacity.levels[k]
-        clock.spare = min(clock.spare, level.processors - used - own.processors)
-        totals.spare_gpus = min(totals.spare_gpus, level.gpus - used_gpus - own.gpus)
+        clock.spare = min(clock.spare, levels[k].processors - ahead[2] - own.processors)
+        totals.spare_gpus = min(totals.spare_gpus, levels[k].gpus - ahead[3] - own.gpus)
         if clock.spare < 0 or totals.spare_gpus < 0:
             return False
         k += 1
-        if k >= capacity.levels.shape[0] or capacity.levels[k].time_s >= until_s:
+        if k >= levels.shape[0] or levels[k].time_s >= until_s:
             return True
-        while i < last and expected[i].end_s <= capacity.levels[k].time_s:
-            used -= capacity.jobs[expected[i].job].processors
-            used_gpus -= capacity.jobs[expected[i].job].gpus
-            i += 1
+        ahead = _after_ends(capacity, s.expected, clock, ahead, levels[k].time_s)
 
 
 # ---------------------------------------------------------------- looks ahead
@@ -219,11 +203,7 @@ def at_a_later_level(
     capacity: Varying, expected: Table[Expected], clock: Clock, ahead: Ahead, time_s: float
 ) -> Ahead:  # fmt: skip
     """Beside ends, follow the levels as far as they are known."""
-    i, k, used, used_gpus = ahead
-    while i < clock.expected_first + clock.running and expected[i].end_s <= time_s:
-        used -= expected[i].processors
-        used_gpus -= capacity.jobs[expected[i].job].gpus
-        i += 1
+    i, k, used, used_gpus = _after_ends(capacity, expected, clock, ahead, time_s)
     known_s = min(time_s, clock.now_s + capacity.counts.horizon_s)
     while k + 1 < capacity.levels.shape[0] and capacity.levels[k + 1].time_s <= known_s:
         k += 1

@@ -10,11 +10,10 @@ Source: RARE (dissertation), §3.2.2; which job is suspended first is not said t
 
 from __future__ import annotations
 
-from typing import get_args
-
 import numpy as np
 
 from greenbatch.engine.capacity.admission import is_admitted
+from greenbatch.engine.capacity.value import SUSPENSIONS
 from greenbatch.engine.capacity.varying import RUNNING, SUSPENDED, CapacityCounts, CapacityPart, Varying
 from greenbatch.engine.codes import RESUME, SUSPEND, SWITCH
 from greenbatch.engine.compile import compiled, compiled_small, whole
@@ -23,13 +22,10 @@ from greenbatch.engine.limits import can_start
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.placement import drawn
 from greenbatch.engine.machine.resources import fits, give, take
-from greenbatch.engine.pools import Victim
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.running import add_running, remove_running
 from greenbatch.engine.state import State
 from greenbatch.engine.variants import variant
-
-LOWEST_VALUE, LATEST_DUE, SHORTEST_REMAINING, LONGEST_REMAINING, LATEST_START = range(len(get_args(Victim)))
 
 
 @variant(default=True)
@@ -142,14 +138,8 @@ def victim(s: State, before_s: float) -> int:
         own, job = jobs[running.job], whole(running.job)
         if running.start_s >= before_s:
             continue
-        if rule == LOWEST_VALUE:
-            key = own.value
-        elif rule == LATEST_DUE:
-            key = -own.due_s
-        elif rule == LATEST_START:
-            key = -own.first_start_s
-        else:
-            key = running.end_s if rule == SHORTEST_REMAINING else -running.end_s
+        keys = (own.value, -own.due_s, running.end_s, -running.end_s, -own.first_start_s)  # in the order of `Victim`
+        key = keys[rule]
         start_s = own.first_start_s
         if key < least or (key == least and (start_s > latest_s or (start_s == latest_s and job > best_job))):
             best, best_job, least, latest_s = k, job, key, start_s
@@ -182,7 +172,7 @@ def suspend(s: State, row: int) -> None:
     give(s.machine, number, whole(job.processors), job.power_w, c.now_s, c.running == 0)
     own.place = SUSPENDED
     own.suspensions += 1
-    capacity.service.suspensions += 1.0
+    capacity.service[SUSPENSIONS] += 1.0
     capacity.suspended[counts.suspended] = number
     counts.suspended += 1
     note(s.log, c, SUSPEND, number, s.machine.totals.load_w)

@@ -14,12 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.records import Int32, Int32s, MachineTotals, Table, per_job, record_of, shared, table_of
+from greenbatch.engine.records import Floats, Int32, Int32s, MachineTotals, Table, per_job, record_of, shared, table_of
 from greenbatch.workload import Workload
 
 WAITING, READY, RUNNING, SUSPENDED, FINISHED, REJECTED = range(6)
 """Where a job is (JobState.place)."""
 NO_LIMIT = 2**31 - 1
+FIGURES = 8
+"""Number of figures that are added up, see `capacity.value`."""
 
 
 class Level:
@@ -100,28 +102,10 @@ class CapacityCounts:
     """Actions in this tick."""
     acted_s: float
     """Tick of the last action."""
+    counted: int
+    """1 if what rewards and costs need is added up, see `capacity.value`."""
     retry_s: float
     """When suspended jobs are tried again, infinite if only another event can let them resume."""
-
-
-class Service:
-    """What is added up in the course of a run if ``counted`` is 1, see `capacity.value`."""
-
-    counted: int
-    until_s: float
-    """Until when."""
-    ready_ticks: float
-    """Ready jobs x ticks."""
-    pooled_ticks: float
-    """Jobs that wait until they are ready x ticks."""
-    suspended_ticks: float
-    late_running_ticks: float
-    """Running jobs that are late x ticks."""
-    progress: float
-    """Value per tick of the requested time of the running jobs that are not late x ticks."""
-    late_progress: float
-    """The same of those that are late."""
-    suspensions: float
 
 
 class Fixed(NamedTuple):
@@ -144,7 +128,8 @@ class Varying(NamedTuple):
     """Ready jobs in the order in which they became ready, shape (n,); ``counts.ready`` are valid."""
     suspended: Int32s
     """Suspended jobs, the oldest suspension first, shape (n,); ``counts.suspended`` are valid."""
-    service: Service
+    service: Floats
+    """What is added up in the course of a run if ``counts.counted`` is 1, see `capacity.value`, shape (FIGURES,)."""
 
 
 CapacityPart = Any
@@ -187,4 +172,4 @@ def capacity_of(cluster: Cluster, workload: Workload, totals: MachineTotals) -> 
         suspend_limit=NO_LIMIT, largest_request=NO_LIMIT, longest_request_s=np.inf, actions_limit=NO_LIMIT, tick_s=1.0,
         horizon_s=np.inf, end_s=np.inf, retry_s=np.inf, acted_s=-np.inf, failure_s=np.inf,
     )  # fmt: skip
-    return Varying(levels, counts, jobs, np.zeros(n, np.int32), np.zeros(n, np.int32), record_of(Service))
+    return Varying(levels, counts, jobs, np.zeros(n, np.int32), np.zeros(n, np.int32), np.zeros(FIGURES))

@@ -14,9 +14,9 @@ import numba
 import numpy as np
 from numba import types as _types
 
-from greenbatch.engine.capacity.admission import choosable_jobs, choosable_position
+from greenbatch.engine.capacity.admission import choosable_jobs, choosable_position, keeps_pools
 from greenbatch.engine.capacity.suspension import may_suspend
-from greenbatch.engine.capacity.value import count_to_the_end, remembers_starts
+from greenbatch.engine.capacity.value import count_service
 from greenbatch.engine.codes import DELAY_RELEASES, LOG_FULL, NO_DELAY, OK, START_JOB, SUSPEND_JOB
 from greenbatch.engine.compile import compiled_small, entry, whole
 from greenbatch.engine.limits import can_be_chosen
@@ -229,11 +229,11 @@ def next_choice(s: State, layout: Layout, seen: Seen, a: int, batch: Batch, b: i
     c, totals = s.clock, batch.totals[b]
     while True:
         going = advance_to_choice(s, layout, seen, a)
-        full = remembers_starts(s.capacity) and c.status == LOG_FULL
+        full = keeps_pools(s.capacity) and c.status == LOG_FULL
         if not (going or full):
-            count_to_the_end(s.capacity, s.ending, c)
+            count_service(s.capacity, s.ending, c, True)
         update_totals(s, totals, batch.user_of[b], batch.users[b], layout.terms, batch.values[b])
-        if remembers_starts(s.capacity):
+        if keeps_pools(s.capacity):
             c.logged = totals.read = 0
         if not full:
             return going

@@ -10,7 +10,7 @@ import numpy as np
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.capacity import value as service
 from greenbatch.engine.capacity.suspension import suspended_job, suspended_jobs
-from greenbatch.engine.capacity.value import late_of, service_figure, value_of
+from greenbatch.engine.capacity.value import service_figure, worth_of
 from greenbatch.engine.codes import END
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
@@ -88,10 +88,9 @@ def _count_jobs(s: State, totals: RewardTotals, user_of: Ints, users: Table[User
 @compiled_small
 def _count_value(s: State, totals: RewardTotals, job: int, end_s: float) -> None:
     """Count a job that has finished."""
-    value, timely = value_of(s.capacity, job, end_s)
+    value, late, rate = worth_of(s.capacity, job, end_s)
     totals.finished_value += value
-    totals.timely_value += timely
-    late, rate = late_of(s.capacity, job, end_s)
+    totals.timely_value += value if late <= 0.0 else 0.0
     totals.late_jobs += late > 0.0
     totals.late_ticks += late
     totals.late_value += late * rate
@@ -100,7 +99,7 @@ def _count_value(s: State, totals: RewardTotals, job: int, end_s: float) -> None
 @compiled_small
 def _late(s: State, job: int, term: int) -> float:
     """What a job that has not finished adds to a term about late jobs."""
-    late, rate = late_of(s.capacity, job, service_figure(s.capacity, service.UNTIL))
+    _, late, rate = worth_of(s.capacity, job, service_figure(s.capacity, service.UNTIL))
     if term == LATE_JOBS:
         return 1.0 if late > 0.0 else 0.0
     return late if term == LATE_TICKS else late * rate
