@@ -35,6 +35,7 @@ from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.records import Clock, Floats, Ledger, MachineTotals, Slots, record_of, shared
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import run_program, simulate
+from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now
 from greenbatch.engine.views.interface import Start
 from greenbatch.engine.views.session import Session
@@ -122,12 +123,9 @@ def curfew_of(cluster: CurfewCluster, workload: Workload, totals: MachineTotals)
 
 
 @stays_powered.register(Curfew)
-def ends_before_curfew(
-    capacity: Curfew, totals: MachineTotals, expected: Any, clock: Clock, job: int, requested_s: float
-) -> bool:
-    return bool(
-        requested_s >= DAY_S or clock.now_s + requested_s <= next_edge_s(clock.now_s, capacity.begins_s[0], DAY_S)
-    )
+def ends_before_curfew(capacity: Curfew, s: State, job: int) -> bool:
+    now_s, requested_s = s.clock.now_s, s.jobs[job].requested_s
+    return bool(requested_s >= DAY_S or now_s + requested_s <= next_edge_s(now_s, capacity.begins_s[0], DAY_S))
 
 
 @next_level_s.register(Curfew)

@@ -31,7 +31,7 @@ def can_be_chosen(s: State, job: int) -> bool:
     return (
         is_admitted(s.capacity, job)
         and fits(s.machine, job, whole(waits.processors), s.clock.now_s)
-        and stays_powered(s.capacity, s.machine.totals, s.expected, s.clock, job, waits.requested_s)
+        and stays_powered(s.capacity, s, job)
     )
 
 
@@ -42,7 +42,7 @@ def can_start(s: State, job: int, processors: int) -> bool:
         return False
     if s.rules.guarded and not _is_allowed(s, job):
         return False
-    return stays_powered(s.capacity, s.machine.totals, s.expected, s.clock, job, s.jobs[job].requested_s)
+    return stays_powered(s.capacity, s, job)
 
 
 @compiled_rare

@@ -12,7 +12,7 @@ import numpy as np
 from greenbatch.engine.capacity.varying import NO_LIMIT, CapacityPart, Varying
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.resources import reserve_for
-from greenbatch.engine.records import Clock, Expected, MachineTotals, Table
+from greenbatch.engine.records import MachineTotals
 from greenbatch.engine.variants import variant
 
 if TYPE_CHECKING:
@@ -76,35 +76,28 @@ def is_after_end(capacity: Varying, next_s: float, completion_s: float) -> bool:
 
 
 @variant(default=True)
-def stays_powered(
-    capacity: CapacityPart, totals: MachineTotals, expected: Table[Expected], clock: Clock, job: int,
-    requested_s: float,
-) -> bool:  # fmt: skip
+def stays_powered(capacity: CapacityPart, s: State, job: int) -> bool:
     """Whether a job that fits now still does at every known change of capacity while it is expected to run."""
     return True
 
 
 @stays_powered.register(Varying)
-def is_within_levels(
-    capacity: Varying, totals: MachineTotals, expected: Table[Expected], clock: Clock, job: int, requested_s: float
-) -> bool:  # fmt: skip
+def is_within_levels(capacity: Varying, s: State, job: int) -> bool:
     """Beside the jobs that run now, by their requested ends, at every change within the horizon that is known."""
     counts, levels = capacity.counts, capacity.levels
     k = counts.level + 1
-    until_s = clock.now_s + min(requested_s, counts.horizon_s)
+    until_s = s.clock.now_s + min(s.jobs[job].requested_s, counts.horizon_s)
     if counts.suspends > 0 or k >= levels.shape[0] or levels[k].time_s >= until_s:
         return True
-    return _fits_levels(capacity, totals, expected, clock, job, until_s)
+    return _fits_levels(capacity, s, job, until_s)
 
 
 @compiled_small
-def _after_ends(
-    capacity: Varying, expected: Table[Expected], clock: Clock, ahead: Ahead, time_s: float
-) -> Ahead:  # fmt: skip
+def _after_ends(capacity: Varying, s: State, ahead: Ahead, time_s: float) -> Ahead:
     """A time ahead once the jobs have ended that are to end by a time; the level is the same. [s]"""
     i, level, used, used_gpus = ahead
-    while i < clock.expected_first + clock.running and expected[i].end_s <= time_s:
-        ended = capacity.jobs[expected[i].job]
+    while i < s.clock.expected_first + s.clock.running and s.expected[i].end_s <= time_s:
+        ended = capacity.jobs[s.expected[i].job]
         used -= ended.processors
         used_gpus -= ended.gpus
         i += 1
@@ -112,13 +105,11 @@ def _after_ends(
 
 
 @compiled
-def _fits_levels(
-    capacity: Varying, totals: MachineTotals, expected: Table[Expected], clock: Clock, job: int, until_s: float
-) -> bool:  # fmt: skip
-    levels, own, ahead = capacity.levels, capacity.jobs[job], ahead_now(capacity, totals, clock)
+def _fits_levels(capacity: Varying, s: State, job: int, until_s: float) -> bool:
+    levels, own, ahead = capacity.levels, capacity.jobs[job], ahead_now(capacity, s)
     k = ahead[1] + 1
     while k < levels.shape[0] and levels[k].time_s < until_s:
-        ahead = _after_ends(capacity, expected, clock, ahead, levels[k].time_s)
+        ahead = _after_ends(capacity, s, ahead, levels[k].time_s)
         if ahead[2] + own.processors > levels[k].processors or ahead[3] + own.gpus > levels[k].gpus:
             return False
         k += 1
@@ -142,7 +133,7 @@ def reserve_ahead(capacity: CapacityPart, s: State, job: int, from_s: float) -> 
 def reserve_within_levels(capacity: Varying, s: State, job: int, from_s: float) -> None:
     """The first end or change of capacity from which the job fits, while it runs if jobs must stay powered."""
     clock, levels, at_s = s.clock, capacity.levels, s.clock.now_s
-    ahead = ahead_now(capacity, s.machine.totals, clock)
+    ahead = ahead_now(capacity, s)
     while at_s < from_s or not _leaves_spare(capacity, s, job, at_s, ahead):
         i, k = ahead[0], ahead[1]
         end_s = s.expected[i].end_s if i < clock.expected_first + clock.running else np.inf
@@ -150,7 +141,7 @@ def reserve_within_levels(capacity: Varying, s: State, job: int, from_s: float) 
         at_s = max(clock.now_s, min(end_s, change_s, from_s if at_s < from_s else np.inf))
         if at_s == np.inf:
             break
-        i, k, used, used_gpus = _after_ends(capacity, s.expected, clock, ahead, at_s)
+        i, k, used, used_gpus = _after_ends(capacity, s, ahead, at_s)
         ahead = (i, k + 1 if change_s <= at_s else k, used, used_gpus)
     clock.shadow_s = at_s
 
@@ -169,42 +160,40 @@ def _leaves_spare(capacity: Varying, s: State, job: int, at_s: float, ahead: Ahe
         k += 1
         if k >= levels.shape[0] or levels[k].time_s >= until_s:
             return True
-        ahead = _after_ends(capacity, s.expected, clock, ahead, levels[k].time_s)
+        ahead = _after_ends(capacity, s, ahead, levels[k].time_s)
 
 
 # ---------------------------------------------------------------- looks ahead
 
 
 @variant(default=True)
-def ahead_now(capacity: CapacityPart, totals: MachineTotals, clock: Clock) -> Ahead:
+def ahead_now(capacity: CapacityPart, s: State) -> Ahead:
     """The present time, where a look ahead begins."""
-    return (clock.expected_first, 0, totals.processors - totals.free, 0)
+    return (s.clock.expected_first, 0, s.machine.totals.processors - s.machine.totals.free, 0)
 
 
 @ahead_now.register(Varying)
-def at_this_level(capacity: Varying, totals: MachineTotals, clock: Clock) -> Ahead:
+def at_this_level(capacity: Varying, s: State) -> Ahead:
     """The present level, and what is in use."""
-    counts = capacity.counts
-    return (clock.expected_first, whole(counts.level), counts.powered - totals.free, counts.gpus - totals.free_gpus)
+    counts, totals = capacity.counts, s.machine.totals
+    return (s.clock.expected_first, whole(counts.level), counts.powered - totals.free, counts.gpus - totals.free_gpus)
 
 
 @variant(default=True)
-def ahead_to(capacity: CapacityPart, expected: Table[Expected], clock: Clock, ahead: Ahead, time_s: float) -> Ahead:
+def ahead_to(capacity: CapacityPart, s: State, ahead: Ahead, time_s: float) -> Ahead:
     """Move a look ahead to a later time: running jobs have ended as requested, nothing has started. [s]"""
     i, level, used, used_gpus = ahead
-    while i < clock.expected_first + clock.running and expected[i].end_s <= time_s:
-        used -= expected[i].processors
+    while i < s.clock.expected_first + s.clock.running and s.expected[i].end_s <= time_s:
+        used -= s.expected[i].processors
         i += 1
     return (i, level, used, used_gpus)
 
 
 @ahead_to.register(Varying)
-def at_a_later_level(
-    capacity: Varying, expected: Table[Expected], clock: Clock, ahead: Ahead, time_s: float
-) -> Ahead:  # fmt: skip
+def at_a_later_level(capacity: Varying, s: State, ahead: Ahead, time_s: float) -> Ahead:
     """Beside ends, follow the levels as far as they are known."""
-    i, k, used, used_gpus = _after_ends(capacity, expected, clock, ahead, time_s)
-    known_s = min(time_s, clock.now_s + capacity.counts.horizon_s)
+    i, k, used, used_gpus = _after_ends(capacity, s, ahead, time_s)
+    known_s = min(time_s, s.clock.now_s + capacity.counts.horizon_s)
     while k + 1 < capacity.levels.shape[0] and capacity.levels[k + 1].time_s <= known_s:
         k += 1
     return (i, k, used, used_gpus)

@@ -41,9 +41,7 @@ def _sort_list(machine: Nodes, job: int) -> None:
 
 
 @node_beside.register(Nodes)
-def first_node_beside(
-    machine: Nodes, expected: Table[Expected], clock: Clock, job: int, head: int, end_s: float
-) -> int:  # fmt: skip
+def first_beside(machine: Nodes, expected: Table[Expected], clock: Clock, job: int, head: int, end_s: float) -> int:
     """The first node in the order of the placement that is empty, or on which the job does not delay the head."""
     demand = machine.demands[job]
     for k in range(machine.nodes.shape[0]):

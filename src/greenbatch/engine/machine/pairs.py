@@ -29,25 +29,14 @@ def written_feature(machine: Nodes, feature: int, node: int) -> float:
     return float(machine.pairs[feature, node])
 
 
-@compiled_small
-def _within_budget(machine: Nodes, number: int, demand: Demand) -> bool:
-    """Whether the estimated energy of a job on a node is at most what its user allows, if anything (InEPS §3.3.1)."""
-    if demand.energy_j <= 0.0:
-        return True
-    node = machine.nodes[number]
-    estimate_j = estimated_run_s(demand, node) * estimated_power_w(demand, node)
-    return bool(estimate_j <= demand.energy_j * demand.processors)
-
-
 @can_take_on.register(Nodes)
 def can_take_on_node(machine: Nodes, job: int, node: int) -> bool:
-    """The node hosts a part of the job, and keeps its energy budget."""
-    return _can_take_on(machine, node, machine.demands[job])
-
-
-@compiled_small
-def _can_take_on(machine: Nodes, number: int, demand: Demand) -> bool:
-    return hosts(machine.nodes[number], demand) > 0 and _within_budget(machine, number, demand)
+    """The node hosts a part of the job, whose estimated energy is at most what its user allows (InEPS §3.3.1)."""
+    demand, this = machine.demands[job], machine.nodes[node]
+    if hosts(this, demand) == 0:
+        return False
+    allowed_j = demand.energy_j * demand.processors
+    return bool(allowed_j <= 0.0 or estimated_run_s(demand, this) * estimated_power_w(demand, this) <= allowed_j)
 
 
 @compiled_small
@@ -164,7 +153,7 @@ def fill_pairs_of_job(machine: Nodes, job: int, now_s: float, last_end_s: float,
         static_w = waking_w(node)
         added_j = run_s * power_w + static_w * max(run_s - pairs[pair.NODE_BUSY_TIME, number], 0.0) + slowed_j
         pairs[pair.ENERGY_ESTIMATE, number] = estimated_run_s(demand, node) * estimated_power_w(demand, node)
-        pairs[pair.CAN_SCHEDULE, number] = 1.0 if _can_take_on(machine, number, demand) else 0.0
+        pairs[pair.CAN_SCHEDULE, number] = 1.0 if can_take_on(machine, job, number) else 0.0
         pairs[pair.QUEUED_WORK, number] = queued_s
         pairs[pair.EXPECTED_RUN_TIME, number] = run_s
         pairs[pair.BEYOND_LAST_END, number] = max(now_s + run_s - last_end_s, 0.0)

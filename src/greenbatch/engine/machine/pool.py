@@ -42,9 +42,7 @@ def fits_pool(machine: Pool, job: int, processors: int, now_s: float) -> bool:
 
 
 @take.register(Pool)
-def take_units(
-    machine: Pool, job: int, processors: int, power_w: float, now_s: float, outlives: bool
-) -> float:  # fmt: skip
+def take_units(machine: Pool, job: int, processors: int, power_w: float, now_s: float, outlives: bool) -> float:
     """Occupy processors and GPUs and add the power of the job; run times are those at the speed of the pool."""
     totals = machine.totals
     totals.free -= processors
@@ -57,9 +55,7 @@ def take_units(
 
 
 @give.register(Pool)
-def give_units(
-    machine: Pool, job: int, processors: int, power_w: float, now_s: float, is_last: bool
-) -> None:  # fmt: skip
+def give_units(machine: Pool, job: int, processors: int, power_w: float, now_s: float, is_last: bool) -> None:
     """Release what a job took; an empty machine is reset, so that rounding does not add up over many jobs."""
     totals = machine.totals
     totals.free += processors

@@ -96,12 +96,7 @@ def idle_load_w(machine: Nodes) -> float:
     load_w = 0.0
     for number in range(machine.nodes.shape[0]):
         node = machine.nodes[number]
-        if node.phase == ON:
-            load_w += node.idle_w
-        elif node.phase == BOOTING:
-            load_w += node.boot_w
-        elif node.phase == STOPPING:
-            load_w += node.stop_w
+        load_w += (node.idle_w, 0.0, node.boot_w, node.stop_w)[node.phase]  # in the order of ON, OFF, BOOTING, STOPPING
     return load_w
 
 

@@ -60,9 +60,7 @@ def expect_ends_on_nodes(machine: Nodes, ending: Table[Ending], clock: Clock, ar
 
 
 @advance_work.register(Nodes)
-def advance_work_on_nodes(
-    machine: Nodes, ending: Table[Ending], clock: Clock, from_s: float, is_end: bool
-) -> None:  # fmt: skip
+def advance_work_on_nodes(machine: Nodes, ending: Table[Ending], clock: Clock, from_s: float, is_end: bool) -> None:
     """IRMaSim counts whole operations at every event; otherwise work is brought up to date when rates change."""
     counts = machine.counts
     if counts.contention == V1:
@@ -153,10 +151,7 @@ def _sink(machine: Nodes, ending: Table[Ending], first: int, row: int) -> None:
         ending[at] = ending[at - 1]
         at -= 1
     put = ending[at]
-    put.end_s = end_s
-    put.requested_end_s = requested_end_s
-    put.job = job
-    put.processors = processors
+    put.end_s, put.requested_end_s, put.job, put.processors = end_s, requested_end_s, job, processors
 
 
 @update_ends.register(Nodes)
@@ -251,7 +246,4 @@ def _move_end(machine: Nodes, ending: Table[Ending], clock: Clock, job: int) -> 
         ending[at] = ending[at + 1]
         at += 1
     moved = ending[at]
-    moved.end_s = end_s
-    moved.requested_end_s = requested_end_s
-    moved.job = job
-    moved.processors = processors
+    moved.end_s, moved.requested_end_s, moved.job, moved.processors = end_s, requested_end_s, job, processors

@@ -105,13 +105,10 @@ def next_change_s(machine: Machine, now_s: float) -> float:
 
 
 @compiled_small
-def reserve_by_total(
-    totals: MachineTotals, expected: Table[Expected], clock: Clock, processors: int, from_s: float
-) -> None:  # fmt: skip
+def reserve_by_total(totals: MachineTotals, expected: Table[Expected], clock: Clock, need: int, from_s: float) -> None:
     """`reserve_for` if any free processors will do."""
-    need, free = processors, totals.free
+    free, shadow_s = totals.free, from_s
     i, stop = clock.expected_first, clock.expected_first + clock.running
-    shadow_s = from_s
     while i < stop and free < need:
         free += expected[i].processors
         shadow_s = max(from_s, expected[i].end_s)

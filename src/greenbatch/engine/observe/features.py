@@ -359,12 +359,12 @@ def fill_supply(s: State, columns: Table[Column], rows: int, out: Singles) -> in
 @compiled_small
 def fill_ticks(s: State, columns: Table[Column], rows: int, out: Singles) -> None:
     """Encode ticks ahead to ``out``, float32, shape (rows, k): now, and the beginnings of the ticks that follow."""
-    c, ahead = s.clock, ahead_now(s.capacity, s.machine.totals, s.clock)
+    c, ahead = s.clock, ahead_now(s.capacity, s)
     tick_s, _ = look_ahead_s(s.capacity)
     edge_s = next_edge_s(c.now_s, 0.0, tick_s)
     for i in range(rows):
         if i > 0:
-            ahead = ahead_to(s.capacity, s.expected, c, ahead, edge_s + (i - 1) * tick_s)
+            ahead = ahead_to(s.capacity, s, ahead, edge_s + (i - 1) * tick_s)
         processors, gpus = powered_ahead(s.capacity, s.machine.totals, ahead)
         for k in range(columns.shape[0]):
             feature = columns[k].feature

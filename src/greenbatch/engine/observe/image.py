@@ -65,7 +65,7 @@ def draw(s: State, ticks: int, gpus: int, image: Bytes) -> None:
         gpus: all GPUs of the machine.
         image: output; uint8, shape (channels, ticks, bytes).
     """
-    c, ahead, processors = s.clock, ahead_now(s.capacity, s.machine.totals, s.clock), s.machine.totals.processors
+    c, ahead, processors = s.clock, ahead_now(s.capacity, s), s.machine.totals.processors
     tick_s, _ = look_ahead_s(s.capacity)
     edge_s = next_edge_s(c.now_s, 0.0, tick_s)
     for channel in range(2):
@@ -74,7 +74,7 @@ def draw(s: State, ticks: int, gpus: int, image: Bytes) -> None:
                 image[channel, t, k] = np.uint8(0)
     for t in range(ticks):
         if t > 0:
-            ahead = ahead_to(s.capacity, s.expected, c, ahead, edge_s + (t - 1) * tick_s)
+            ahead = ahead_to(s.capacity, s, ahead, edge_s + (t - 1) * tick_s)
         powered, powered_gpus = powered_ahead(s.capacity, s.machine.totals, ahead)
         _set_bits(image, 0, t, 0, min(ahead[2], processors))
         _set_bits(image, 0, t, processors, processors + min(ahead[3], gpus))
