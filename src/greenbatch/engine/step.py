@@ -15,7 +15,7 @@ from greenbatch.engine import codes
 from greenbatch.engine.backfill import backfill, backfill_arrival
 from greenbatch.engine.capacity.admission import on_action
 from greenbatch.engine.capacity.levels import is_beyond, most_moves, next_level_s
-from greenbatch.engine.capacity.suspension import on_instant, suspend_by_choice, suspended_jobs
+from greenbatch.engine.capacity.suspension import on_instant, suspend_by_choice, suspended_job
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue, next_instant, next_slot, next_wake_s, start, switch_until
 from greenbatch.engine.limits import can_be_next, can_start
@@ -126,7 +126,7 @@ def has_finished(s: State) -> bool:
     """Whether no job waits, runs, is suspended, or will arrive."""
     c = s.clock
     no_more = c.first == c.last and c.arrived == s.arrivals.shape[0] and c.running == 0
-    return bool(no_more and suspended_jobs(s.capacity) == 0)
+    return bool(no_more and suspended_job(s.capacity, 0) < 0)
 
 
 @compiled_small

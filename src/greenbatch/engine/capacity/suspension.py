@@ -29,27 +29,15 @@ from greenbatch.engine.variants import variant
 
 
 @variant(default=True)
-def suspended_jobs(capacity: CapacityPart) -> int:
-    """Number of suspended jobs."""
-    return 0
-
-
-@suspended_jobs.register(Varying)
-def count_suspended(capacity: Varying) -> int:
-    """The suspended pool."""
-    return int(capacity.counts.suspended)
-
-
-@variant(default=True)
 def suspended_job(capacity: CapacityPart, row: int) -> int:
-    """The suspended job in a row of `suspended_jobs`."""
+    """The suspended job in a row, -1 after the last one."""
     return -1
 
 
 @suspended_job.register(Varying)
 def job_suspended(capacity: Varying, row: int) -> int:
     """In order of suspension."""
-    return whole(capacity.suspended[row])
+    return whole(capacity.suspended[row]) if row < capacity.counts.suspended else -1
 
 
 @variant(default=True)

@@ -8,20 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster
+from greenbatch.engine.machine import node_tables
 from greenbatch.engine.machine.demands import demand_table, in_steps
-from greenbatch.engine.machine.node_tables import (
-    CONTENTIONS,
-    MB_PER_GB,
-    OFF,
-    ON,
-    UNLIMITED_MB,
-    Listed,
-    Node,
-    Nodes,
-    NodeTotals,
-    Placement,
-    Share,
-)
+from greenbatch.engine.machine.node_tables import MB_PER_GB, OFF, ON, Nodes, NodeTotals, Placement
 from greenbatch.engine.observe.pair_features import PAIR_ROWS
 from greenbatch.engine.records import ALL_PARTITIONS, MachineTotals, Ranked, record_of, table_of
 from greenbatch.errors import InputError
@@ -49,13 +38,16 @@ def nodes_of(cluster: Cluster, workload: Workload) -> Nodes:
     groups = [g for g in cluster.groups for _ in range(g.count)]
     count, total = len(groups), cluster.processors
     nodes, per_speed = _node_table(cluster)
-    demands = demands_of(cluster, workload, nodes)
+    demands = demand_table(cluster, workload)
+    if not (fits := fit(cluster, nodes, demands)).all():
+        problem = f"{_asked(workload, demands, int(np.argmin(fits)))}, which fit on no nodes of the cluster"
+        raise InputError(problem, field="processors", fix="give larger nodes or drop the job")
     nodes["free"], nodes["free_gpus"], nodes["free_memory_mb"] = nodes["processors"], nodes["gpus"], nodes["memory_mb"]
     largest = int(nodes["processors"].max())
-    lists: Any = table_of(Listed, max(count, largest + 1))
+    lists: Any = table_of(node_tables.Listed, max(count, largest + 1))
     lists["at_least"][: largest + 1] = [np.count_nonzero(nodes["processors"] >= p) for p in range(largest + 1)]
     lists["order"][:count] = np.arange(count)
-    shares: Any = table_of(Share, total)
+    shares: Any = table_of(node_tables.Share, total)
     shares["of_job"] = np.append(np.arange(1, total), -1)
     plain, uniform = alike(nodes, demands)
     on_demand = cluster.power_on == "on-demand"
@@ -70,7 +62,7 @@ def nodes_of(cluster: Cluster, workload: Workload) -> Nodes:
         totals=record_of(MachineTotals, processors=total, free=total, load_w=idle_w, base_power_w=idle_w),
         counts=record_of(
             NodeTotals, is_plain=plain, is_uniform=uniform,
-            contention=CONTENTIONS[cluster.contention],
+            contention=node_tables.CONTENTIONS[cluster.contention],
             always_on=cluster.power_on == "always", on_demand=on_demand, next_switch_s=np.inf,
             longest_boot_s=(nodes["boot_s"] + nodes["stop_s"]).max(),
             ops_per_s=1e9 * per_speed, summed_s=np.nan,
@@ -85,7 +77,7 @@ def nodes_of(cluster: Cluster, workload: Workload) -> Nodes:
 def _node_table(cluster: Cluster) -> tuple[Any, float]:
     """The nodes of a cluster, shape (nodes,), without what is free on them, and the peak of speed 1 [Gflop/s]."""
     groups = [g for g in cluster.groups for _ in range(g.count)]
-    nodes: Any = table_of(Node, len(groups))
+    nodes: Any = table_of(node_tables.Node, len(groups))
     columns = {"memory_mb": "memory_gb", "speed": "speed", "static_w": "static_power_w", "idle_w": "idle_power_w",
                "processor_w": "power_per_processor_w", "gpu_w": "power_per_gpu_w", "gflops": "gflops_per_processor",
                "processors": "processors", "gpus": "gpus"}  # fmt: skip
@@ -96,7 +88,7 @@ def _node_table(cluster: Cluster) -> tuple[Any, float]:
     known = nodes["gflops"] > 0
     per_speed = float((nodes["gflops"][known] / nodes["speed"][known])[0]) if known.any() else 1.0
     nodes["gflops"] = np.where(known, nodes["gflops"], nodes["speed"] * per_speed)
-    nodes["memory_mb"] = in_steps(np.minimum(nodes["memory_mb"] * MB_PER_GB, UNLIMITED_MB))
+    nodes["memory_mb"] = in_steps(np.minimum(nodes["memory_mb"] * MB_PER_GB, node_tables.UNLIMITED_MB))
     nodes["group"] = np.repeat(np.arange(len(cluster.groups)), [g.count for g in cluster.groups])
     nodes["first"], nodes["first_core"] = -1, np.cumsum(nodes["processors"]) - nodes["processors"]
     names = cluster.partitions
@@ -123,24 +115,6 @@ def compete_for_power(machine: Nodes) -> None:
     demands["component"], counts.components = 0, 1
 
 
-def demands_of(cluster: Cluster, workload: Workload, nodes: Any) -> Any:
-    """What each job asks of nodes, shape (n,).
-
-    Raises:
-        InputError: a job fits on no nodes, or names a partition that the cluster does not have.
-    """
-    demands = demand_table(cluster, workload)
-    fits = fit(cluster, nodes, demands)
-    if not fits.all():
-        asked = _asked(workload, demands, int(np.argmin(fits)))
-        raise InputError(
-            f"{asked}, which fit on no nodes of the cluster",
-            field="processors",
-            fix="give larger nodes or drop the job",
-        )
-    return demands
-
-
 def fit(cluster: Cluster, nodes: Any, demands: Any) -> NDArray[np.bool_]:
     """Which jobs fit on the idle cluster, shape (n,)."""
     room, first = np.zeros(len(demands), np.int64), 0
@@ -161,9 +135,8 @@ def _asked(workload: Workload, demands: Any, job: int) -> str:
     asked = demands[job]
     on = f" on {asked['chunks']} node{'s' if asked['chunks'] > 1 else ''}" if asked["is_spread"] else ""
     on += f", {asked['gpus']} GPUs per node" if asked["gpus"] else ""
-    on += f", {asked['memory_mb'] / MB_PER_GB:g} GB per {'node' if asked['is_spread'] else 'processor'}" * bool(
-        asked["memory_mb"]
-    )
+    each = "node" if asked["is_spread"] else "processor"
+    on += f", {asked['memory_mb'] / MB_PER_GB:g} GB per {each}" if asked["memory_mb"] else ""
     number = int(workload.partition[job])
     of = f" of partition {workload.names.get('partition', {}).get(number, str(number))!r}" if number >= 0 else ""
     return f"job {workload.job_id[job]}{of} needs {workload.processors[job]} processors{on}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.records import Floats, Int32, Int32s, MachineTotals, Ranked, Table, per_job
 
 KB_PER_MB = 1000.0
@@ -246,3 +247,15 @@ class Nodes(NamedTuple):
     """Raw features of a job and each node, see `engine.observe.pair_features`, shape (PAIR_ROWS, nodes)."""
     cores: Int32s
     """Share that runs on each processor of the cluster, -1 for none; empty unless contention is that of IRMaSim."""
+
+
+@compiled_small
+def part_w(node: Node, demand: Demand, processors: int) -> float:
+    """Power of the processors and GPUs that a job of modelled power uses on a node. [W]"""
+    return processors * node.processor_w * demand.draw + demand.gpus * node.gpu_w
+
+
+@compiled_small
+def waking_w(node: Node) -> float:
+    """What a node draws more as soon as something runs on it: its static power, less its idle power if it is on. [W]"""
+    return node.static_w - (node.idle_w if node.phase == ON else 0.0)

@@ -6,8 +6,7 @@ import numpy as np
 
 from greenbatch.engine.compile import compiled_small, whole
 from greenbatch.engine.machine.node_choice import can_take_on, fill_nodes, fill_pairs, node_count, pair_feature
-from greenbatch.engine.machine.node_power import part_w, waking_w
-from greenbatch.engine.machine.node_tables import ON, Demand, Nodes
+from greenbatch.engine.machine.node_tables import ON, Demand, Nodes, part_w, waking_w
 from greenbatch.engine.machine.nodes import hosts
 from greenbatch.engine.machine.placement import estimated_power_w, estimated_run_s
 from greenbatch.engine.machine.rates import slowdown

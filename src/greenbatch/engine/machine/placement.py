@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from greenbatch.engine.compile import compiled_small
-from greenbatch.engine.machine.node_power import part_w
-from greenbatch.engine.machine.node_tables import Demand, Node, Nodes
+from greenbatch.engine.machine.node_tables import Demand, Node, Nodes, part_w
 from greenbatch.engine.records import Floats
 
 

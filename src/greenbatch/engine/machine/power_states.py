@@ -10,8 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.machine.node_power import part_w
-from greenbatch.engine.machine.node_tables import BOOTING, OFF, ON, STOPPING, Nodes
+from greenbatch.engine.machine.node_tables import BOOTING, OFF, ON, STOPPING, Nodes, part_w
 from greenbatch.engine.machine.work import begins_s, longest_boot_s, most_switches, next_switch_s, switch
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.compile import compiled, whole
-from greenbatch.engine.machine.node_power import part_w, waking_w
-from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.node_tables import Nodes, part_w, waking_w
 from greenbatch.engine.machine.nodes import can_host, candidates, part_of
 from greenbatch.engine.machine.resources import rise_w, running_w
 from greenbatch.engine.machine.work import expected_run_s

@@ -9,7 +9,7 @@ import numpy as np
 
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.capacity import value as service
-from greenbatch.engine.capacity.suspension import suspended_job, suspended_jobs
+from greenbatch.engine.capacity.suspension import suspended_job
 from greenbatch.engine.capacity.value import service_figure, worth_of
 from greenbatch.engine.codes import END
 from greenbatch.engine.compile import compiled, compiled_small, whole
@@ -114,8 +114,10 @@ def _lateness(s: State, totals: RewardTotals, term: int) -> float:
         total += _late(s, whole(s.queue.job[i]), term)
     for i in range(c.expected_first, c.expected_first + c.running):
         total += _late(s, whole(s.expected[i].job), term)
-    for i in range(suspended_jobs(s.capacity)):
-        total += _late(s, whole(suspended_job(s.capacity, i)), term)
+    row = 0
+    while suspended_job(s.capacity, row) >= 0:
+        total += _late(s, suspended_job(s.capacity, row), term)
+        row += 1
     return float(total)
 
 

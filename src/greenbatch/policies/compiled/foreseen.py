@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.machine.node_power import waking_w
-from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.node_tables import Nodes, waking_w
 from greenbatch.engine.machine.resources import Machine, fits, reserve_for, rise_w
 from greenbatch.engine.machine.work import expected_run_s
 from greenbatch.engine.records import Job

@@ -13,8 +13,7 @@ import numpy as np
 
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.machine.node_choice import want
-from greenbatch.engine.machine.node_power import part_w, waking_w
-from greenbatch.engine.machine.node_tables import ANY, Demand, Node, Nodes
+from greenbatch.engine.machine.node_tables import ANY, Demand, Node, Nodes, part_w, waking_w
 from greenbatch.engine.machine.nodes import can_host, part_of
 from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.ranked import sort_ranked
