@@ -134,11 +134,9 @@ def partitions_of(
     if missing:
         shown = [f"{name!r} ({count:,} job{'s' * (count > 1)})" for name, count in list(missing.items())[:5]]
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise InputError(
-            f"partitions of jobs that the cluster does not have: {', '.join(shown)}{more}",
-            file=file, field="partition",
-            fix="give them nodes (and State=UP in a slurm.conf), or leave their jobs out; it has " + ", ".join(names),
-        )  # fmt: skip
+        problem = f"partitions of jobs that the cluster does not have: {', '.join(shown)}{more}"
+        fix = f"give them nodes (and State=UP in a slurm.conf), or leave their jobs out; it has {', '.join(names)}"
+        raise InputError(problem, file=file, field="partition", fix=fix)
     linked = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in cluster.groups]
     linked += [ALL_PARTITIONS] if (mask == ALL_PARTITIONS).any() else []
     separate: list[int] = []

@@ -81,17 +81,11 @@ def fits_on_nodes(machine: Nodes, job: int, processors: int, now_s: float) -> bo
 @compiled
 def _fits(machine: Nodes, job: int) -> bool:
     """Whether enough nodes have room; counts decide where they can, so that a scan of the nodes is rare."""
-    counts = machine.counts
     demand = machine.demands[job]
-    is_simple = counts.is_uniform and demand.exclusive == 0 and demand.memory_mb == 0.0
-    if demand.is_spread:
-        if machine.lists[demand.processors].at_least < demand.chunks:
-            return False
-        if is_simple and demand.gpus == 0:
-            return True
-    elif is_simple:
-        return True
-    return _is_room(machine, demand, False)
+    if demand.is_spread and machine.lists[demand.processors].at_least < demand.chunks:
+        return False
+    is_simple = demand.exclusive == 0 and demand.memory_mb == 0.0 and demand.gpus == 0
+    return bool((is_simple and machine.counts.is_uniform) or _is_room(machine, demand, False))
 
 
 @fits_beside.register(Nodes)

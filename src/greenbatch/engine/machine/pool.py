@@ -24,9 +24,7 @@ class Pool(NamedTuple):
 def pool_of(cluster: Cluster, workload: Workload) -> Pool:
     """The idle pool of a cluster; where it has GPUs, a job of which they are not known takes none."""
     processors, idle_w = cluster.processors, cluster.idle_power_w
-    totals = record_of(
-        MachineTotals, processors=processors, free=processors, load_w=idle_w, base_power_w=idle_w
-    )  # fmt: skip
+    totals = record_of(MachineTotals, processors=processors, free=processors, load_w=idle_w, base_power_w=idle_w)
     if cluster.powered is None:
         return Pool(totals, np.zeros(0, np.int32))
     totals.gpus = totals.free_gpus = cluster.gpus
