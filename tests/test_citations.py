@@ -53,8 +53,8 @@ OF_FILES = {
 FILES = sorted([
     *(SOURCE / "presets").rglob("*.toml"), *(SOURCE / "presets").glob("*.py"),
     *(
-        SOURCE / "engine" / "observe" / f"{name}.py"
-        for name in ("features", "pair_features", "reward_terms", "reward_totals")
+        SOURCE / "engine" / "observe" / name
+        for name in ("features.py", "features.toml", "pair_features.py", "reward_terms.toml", "reward_totals.py")
     ),
 ])  # fmt: skip
 
@@ -74,13 +74,13 @@ def cited(file: Path) -> list[tuple[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_what_is_cited_has_been_looked_up(file: Path) -> None:
     assert {place for place in cited(file) if place[1] not in LOOKED_UP[place[0]]} == set()
 
 
 def test_citations_are_found() -> None:
     assert ("GAS-MARL", "Eq. 9") in cited(SOURCE / "presets/shipped/gas-marl.toml")
-    assert ("RLScheduler", "Table I") in cited(SOURCE / "engine/observe/features.py")
+    assert ("RLScheduler", "Table I") in cited(SOURCE / "engine/observe/features.toml")
     assert ("dissertation", "7.5.2") in cited(SOURCE / "presets/shipped/rare-online.toml")
     assert sum(len(cited(file)) for file in FILES) > 100

@@ -23,18 +23,7 @@ from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.machine.node_choice import node_count, want
 from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine_code.references import by_reference
-from greenbatch.engine.observe.features import (
-    FREE_PROCESSORS,
-    IS_SUSPEND,
-    IS_WAIT,
-    fill_extra,
-    fill_queue,
-    fill_running,
-    fill_state,
-    fill_supply,
-    fill_ticks,
-    job_in,
-)
+from greenbatch.engine.observe import features
 from greenbatch.engine.observe.image import draw
 from greenbatch.engine.observe.pair_rows import fill_pair_choices, fill_pair_rows
 from greenbatch.engine.observe.reward_totals import update_totals
@@ -133,7 +122,7 @@ def fill_choices(s: State, layout: Layout, seen: Seen, a: int) -> bool:
         found = fill_pair_choices(s, jobs, seen.selectable, at)
         overdue = found > 0 and _must_start(s, layout)
     for i in range(0 if layout.per_node else jobs):
-        job = job_in(s, i)
+        job = features.job_in(s, i)
         can_start = can_be_chosen(s, job)
         seen.selectable[at + i] = can_start or not layout.only_fitting
         if layout.wait and can_start and c.now_s - s.jobs[job].submit_s > layout.longest_hold_s:
@@ -180,28 +169,27 @@ def advance_to_choice(s: State, layout: Layout, seen: Seen, a: int) -> bool:
 
 @compiled_small
 def observe_one(s: State, layout: Layout, seen: Seen, a: int) -> None:
-    """Write the tables of one simulation to row ``a`` of ``seen``, whose offsets must be set."""
-    at = seen.queue_offsets[a]
-    jobs = visible_jobs(s, layout)
+    """Write the tables of one simulation to row ``a`` of ``seen``, and where the next row begins."""
+    at, beside, jobs = seen.queue_offsets[a], seen.running_offsets[a], visible_jobs(s, layout)
+    after, running = at + rows_of(s, layout), whole(min(s.clock.running, layout.running_rows))
+    seen.queue_offsets[a + 1], seen.running_offsets[a + 1] = after, beside + running
     if layout.per_node:
         fill_pair_rows(s, layout.queue, jobs, seen.queue, at)
     else:
-        fill_queue(s, layout.queue, jobs, seen.queue, at)
-    after = seen.queue_offsets[a + 1]
+        features.fill_queue(s, layout.queue, jobs, seen.queue, at)
     if layout.suspend:
-        fill_extra(layout.queue, IS_SUSPEND, seen.queue, after - layout.wait - 1)
+        features.fill_extra(layout.queue, features.IS_SUSPEND, seen.queue, after - layout.wait - 1)
     if layout.wait:
-        fill_extra(layout.queue, IS_WAIT, seen.queue, after - 1)
-    beside = seen.running_offsets[a]
-    fill_running(s, layout.running, seen.running_offsets[a + 1] - beside, seen.running, beside)
+        features.fill_extra(layout.queue, features.IS_WAIT, seen.queue, after - 1)
+    features.fill_running(s, layout.running, running, seen.running, beside)
     if layout.image_ticks > 0:
         draw(s, layout.image_ticks, layout.image_gpus, seen.image[a])
-    if layout.supply_rows > 0 and layout.supply[0].feature >= FREE_PROCESSORS:
-        fill_ticks(s, layout.supply, layout.supply_rows, seen.supply[a])
+    if layout.supply_rows > 0 and layout.supply[0].feature >= features.FREE_PROCESSORS:
+        features.fill_ticks(s, layout.supply, layout.supply_rows, seen.supply[a])
         seen.slot[a] = 0
     elif layout.supply_rows > 0:
-        seen.slot[a] = fill_supply(s, layout.supply, layout.supply_rows, seen.supply[a])
-    fill_state(s, layout.state, seen.state[a])
+        seen.slot[a] = features.fill_supply(s, layout.supply, layout.supply_rows, seen.supply[a])
+    features.fill_state(s, layout.state, seen.state[a])
 
 
 @compiled_small
@@ -270,10 +258,7 @@ def step(
             s.clock.settled = 0
         ended[a] = not next_choice(s, layout, seen, written, whole_batch, b)
         if not ended[a]:
-            c = s.clock
             going[written] = b
-            seen.queue_offsets[written + 1] = seen.queue_offsets[written] + rows_of(s, layout)
-            seen.running_offsets[written + 1] = seen.running_offsets[written] + min(c.running, layout.running_rows)
             observe_one(s, layout, seen, written)
             written += 1
     counts[0], counts[1], counts[2] = written, seen.queue_offsets[written], seen.running_offsets[written]
@@ -283,14 +268,8 @@ def step(
 def compiled_step(states: StateType) -> Callable[..., None]:
     """`step` for a batch of states of a type, compiled or loaded from the cache on first use."""
     numbers = kind_of(np.int64, 1)
+    actions, ended = kind_of(np.int64, 2), kind_of(np.bool_, 1)
     signature = types.void(
-        batch_type(states),
-        LAYOUT_TYPE,
-        numbers,
-        kind_of(np.int64, 2),
-        SEEN_TYPE,
-        numbers,
-        kind_of(np.bool_, 1),
-        numbers,
-    )
+        batch_type(states), LAYOUT_TYPE, numbers, actions, SEEN_TYPE, numbers, ended, numbers
+    )  # fmt: skip
     return cast(Callable[..., None], entry("batch-step", step, signature))

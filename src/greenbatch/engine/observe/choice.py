@@ -6,7 +6,7 @@ The functions are those of a batch of simulations, see `engine.observe.batch`.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numba import types as _types
@@ -22,7 +22,6 @@ from greenbatch.engine.observe.batch import (
     chosen_action,
     fill_choices,
     observe_one,
-    rows_of,
 )
 from greenbatch.engine.observe.image import CHANNELS, bytes_of
 from greenbatch.engine.observe.stacked import StateType, type_of
@@ -35,33 +34,27 @@ types: Any = _types
 
 
 def observe_state(state: State, layout: Layout) -> Seen:
-    """The observation of a policy that chooses no nodes in the state of a simulation: tables as for a batch of one.
+    """The observation of a policy in the state of a simulation: tables as for a batch of one.
 
     Args:
         state: the state, in which at least one job waits.
         layout: layout of observations and actions.
     """
-    clock: Any = state.clock
-    waiting = min(int(clock["last"] - clock["first"]), layout.queue_rows)
-    rows, beside = waiting + layout.suspend + layout.wait, min(int(clock["running"]), layout.running_rows)
-    seen = observe_rows(state, layout, rows, beside, int(state.machine.totals.processors) + layout.image_gpus)
-    shown = int(seen.queue_offsets[1])  # fewer where not all waiting jobs can be chosen
-    return seen._replace(queue=seen.queue[:shown], selectable=seen.selectable[:shown])
-
-
-def observe_rows(state: State, layout: Layout, rows: int, beside: int, units: int = 0) -> Seen:
-    """The same with buffers of given sizes: rows of the queue, at least as many as there are, rows of running jobs, and
-    processors and GPUs of the image.
-    """
+    clock, machine = cast(Any, state.clock), cast(Any, state.machine)
+    each = machine.nodes.shape[0] if layout.per_node else 1
+    waiting, running = int(clock["last"] - clock["first"]), int(clock["running"])
+    rows = min(waiting, layout.queue_rows) * each + layout.suspend + layout.wait
+    beside, units = min(running, layout.running_rows), int(machine.totals.processors) + layout.image_gpus
     seen = Seen(
-        np.zeros((rows, layout.queue.shape[0]), np.float32), np.array([0, rows]), np.zeros(rows, np.bool_),
-        np.zeros((beside, layout.running.shape[0]), np.float32), np.array([0, beside]),
+        np.zeros((rows, layout.queue.shape[0]), np.float32), np.zeros(2, np.int64), np.zeros(rows, np.bool_),
+        np.zeros((beside, layout.running.shape[0]), np.float32), np.zeros(2, np.int64),
         np.zeros((1, layout.supply_rows, layout.supply.shape[0]), np.float32), np.zeros(1, np.int64),
         np.zeros((1, layout.state.shape[0]), np.float32), np.zeros((1, layout.delays.shape[0]), np.bool_),
         np.zeros((1, len(CHANNELS), layout.image_ticks, bytes_of(units)), np.uint8),
     )  # fmt: skip
     _compiled("observe", type_of(state))(state, layout, seen)
-    return seen
+    shown = int(seen.queue_offsets[1])  # fewer where not all waiting jobs can be chosen
+    return seen._replace(queue=seen.queue[:shown], selectable=seen.selectable[:shown])
 
 
 def carry_out(state: State, layout: Layout, row: int, delay: int) -> None:
@@ -71,7 +64,6 @@ def carry_out(state: State, layout: Layout, row: int, delay: int) -> None:
 
 def _observe(s: State, layout: Layout, seen: Seen) -> None:
     s, layout, seen = by_reference(s), by_reference(layout), by_reference(seen)
-    seen.queue_offsets[1] = rows_of(s, layout)
     fill_choices(s, layout, seen, 0)
     observe_one(s, layout, seen, 0)
 
@@ -97,8 +89,5 @@ def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> 
         layout: layout of observations and actions.
         machine: the machine of the view, see `engine.views.decode_nodes.MachineOfViews`; by default a pool.
     """
-    each = view.nodes.processors.shape[0] if layout.per_node else 1
-    layout = layout._replace(image_ticks=0)  # of a varying capacity, which is not driven from views
-    rows = min(view.job_id.shape[0], layout.queue_rows) * each + layout.suspend + layout.wait
     state = state_of(view, machine=machine, attributes=bool(layout.attributes))
-    return observe_rows(state, layout, rows, min(view.running.job_id.shape[0], layout.running_rows))
+    return observe_state(state, layout._replace(image_ticks=0))  # of a varying capacity, not driven from views

@@ -1,8 +1,8 @@
 """Observations of learned policies as named columns: waiting jobs, running jobs, forecast slots and system state.
 
 A column is ``min(max(raw / scale, floor), ceiling)``, or the same of ``log(1 + raw / scale)``; an unknown value (NaN)
-is exactly 1, as in the papers' encodings. The presets list the columns they use. Training, evaluation and a live queue
-share this implementation.
+is exactly 1, as in the papers' encodings. ``features.toml`` says what each is, and the presets list the columns that
+they use. Training, evaluation and a live queue share this implementation.
 
 Sources: GAS-MARL §4.2.1 and its published code; RLScheduler §IV-B and its published code; RARE (dissertation) §3.2.1.
 """
@@ -17,7 +17,7 @@ from greenbatch.engine.capacity.levels import ahead_now, ahead_to, look_ahead_s,
 from greenbatch.engine.capacity.suspension import asked_s
 from greenbatch.engine.codes import SUPPLY_EXHAUSTED
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.feature import Feature
+from greenbatch.engine.feature import features_in
 from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.power.protocol import BROWN, forecast_w, rates_at
@@ -30,40 +30,7 @@ from greenbatch.engine.state import ATTRIBUTES, State
  EXECUTABLE, USER, IS_WAIT, SLOWDOWN, AREA, UNTIL_FITS, IDLE_UNTIL_FITS, SUBMIT_TIME, EXPECTED_TIME, SHORTEST_TIME,
  LONGEST_TIME, MEAN_TIME, SLOWDOWN_PRICE, GPUS, VALUE, QOS, UNTIL_DUE, SLACK, DUE_TIME, FINISH_TIME,
  IS_SUSPEND) = range(31)  # fmt: skip
-
-QUEUE_FEATURES: dict[str, Feature] = {
-    "wait": Feature("s", "time since submission, >= 0 (GAS-MARL §4.2.1; RLScheduler's code)"),
-    "requested_time": Feature("s", "requested time, > 0 (GAS-MARL §4.2.1, RLScheduler Table I)"),
-    "processors": Feature("1", "requested processors, >= 1 (GAS-MARL §4.2.1, RLScheduler Table I)"),
-    "power": Feature("W", "power of the job while it runs, >= 0 (GAS-MARL §4.2.1)"),
-    "power_per_processor": Feature("W", "power / processors, >= 0 (GAS-MARL §4.2.1)"),
-    "is_brown": Feature("1", "1 if a start now is estimated to cost extra brown energy, else 0 (GAS-MARL §4.2.1)"),
-    "brown_ratio": Feature("1", "that brown energy / (power x requested time), 0 to 1 (GAS-MARL §4.2.1)"),
-    "fits": Feature("1", "1 if enough processors are free now, else 0 (GAS-MARL §4.2.1; RLScheduler's code)"),
-    "requested_memory": Feature("kB", "requested memory per processor (RLScheduler Table I)"),
-    "group": Feature("1", "number of the group (RLScheduler Table I)"),
-    "executable": Feature("1", "number of the executable (RLScheduler Table I)"),
-    "user": Feature("1", "number of the user (RLScheduler Table I)"),
-    "is_wait": Feature("1", "1 in the extra row for waiting until the next event, else 0"),
-    "slowdown": Feature("1", "(wait + requested time) / max(requested time, 10 s), >= 1"),
-    "area": Feature("s", "requested time x processors / processors of the cluster, > 0"),
-    "until_fits": Feature("s", "time until enough processors are free by requested ends, 0 if they are now"),
-    "idle_until_fits": Feature("s", "processor-seconds free until then if nothing starts / processors, >= 0"),
-    "submit_time": Feature("s", "submission on the scenario's clock (InEPS Table 1)"),
-    "expected_time": Feature("s", "median of the predicted run time, > 0 (see rules.predictor)"),
-    "shortest_time": Feature("s", "its 10 % quantile, > 0"),
-    "longest_time": Feature("s", "its 90 % quantile, > 0"),
-    "mean_time": Feature("s", "its mean, > 0"),
-    "slowdown_price": Feature("1/s", "its mean of 1 / max(run time, 10 s): slowdown per second of waiting, 0 to 0.1"),
-    "gpus": Feature("1", "requested GPUs (RARE §3.2.1.2)"),
-    "value": Feature("1", "value of the job once it has finished (RARE Eq. 3.2)"),
-    "qos": Feature("1", "quality of service, 0 to 1 (RARE §3.2.1.2)"),
-    "until_due": Feature("s", "time until the job is due, submission + requested time / QoS; negative if late"),
-    "slack": Feature("s", "until_due - requested time: how much longer the job may wait; negative if it will be late"),
-    "due_time": Feature("s", "when it is due, on the scenario's clock (qos_violation_time, RARE Eq. 3.1)"),
-    "finish_time": Feature("s", "expected finish if it starts now, on the scenario's clock (RARE §3.2.1.2)"),
-    "is_suspend": Feature("1", "1 in the extra row for suspending a running job, else 0"),
-}
+QUEUE_FEATURES = features_in("queue")
 """Features of waiting jobs, in the order of their codes."""
 FROM_ATTRIBUTES = frozenset(
     list(QUEUE_FEATURES)[REQUESTED_MEMORY : EXECUTABLE + 1] + list(QUEUE_FEATURES)[GPUS : DUE_TIME + 1]
@@ -74,58 +41,19 @@ FROM_PREDICTIONS = frozenset(list(QUEUE_FEATURES)[EXPECTED_TIME : SLOWDOWN_PRICE
 
 (RUNNING_PROCESSORS, RUNNING_POWER, RUNNING_POWER_PER_PROCESSOR, REMAINING_TIME, RUNNING_GPUS, RUNNING_VALUE,
  RUNNING_QOS, RUNNING_UNTIL_DUE) = range(8)  # fmt: skip
-
-RUNNING_FEATURES: dict[str, Feature] = {
-    "processors": Feature("1", "processors of the running job, >= 1 (GAS-MARL §4.2.1)"),
-    "power": Feature("W", "its power, >= 0 (GAS-MARL §4.2.1)"),
-    "power_per_processor": Feature("W", "power / processors, >= 0 (GAS-MARL §4.2.1)"),
-    "remaining_time": Feature("s", "start + requested time - now; negative for an overrun (GAS-MARL §4.2.1)"),
-    "gpus": Feature("1", "its GPUs"),
-    "value": Feature("1", "its value once it has finished (RARE Eq. 3.2)"),
-    "qos": Feature("1", "its quality of service, 0 to 1"),
-    "until_due": Feature("s", "time until it is due, negative if it is late"),
-}
+RUNNING_FEATURES = features_in("running")
 """Features of running jobs, in the order of their codes."""
 
 (SLOT_LENGTH, SLOT_POWER, GRID_PRICE, SOURCE_PRICE, EXPORT_PRICE, CARBON, FREE_PROCESSORS, FREE_GPUS,
  POWERED_PROCESSORS, POWERED_GPUS) = range(10)  # fmt: skip
-
-SUPPLY_FEATURES: dict[str, Feature] = {
-    "length": Feature("s", "remaining length of the slot: less than a step for the current one (GAS-MARL §4.2.1)"),
-    "power": Feature("W", "forecast renewable power of the slot, >= 0 (GAS-MARL §4.2.1)"),
-    "grid_price": Feature("currency/kWh", "price of imports, may be negative, 0 without prices (Le Hai et al. §3.2)"),
-    "source_price": Feature("currency/kWh", "mean price of own energy by what the sources generate (ibid.)"),
-    "export_price": Feature("currency/kWh", "revenue of what is fed in, >= 0"),
-    "carbon": Feature("g/kWh", "average carbon intensity of imports, 0 if unknown"),
-    "free_processors": Feature("1", "of a tick: powered processors - those of jobs that run now and have not ended"),
-    "free_gpus": Feature("1", "of a tick: the same of GPUs; both are negative where jobs will be suspended"),
-    "powered_processors": Feature("1", "of a tick: powered processors"),
-    "powered_gpus": Feature("1", "of a tick: powered GPUs"),
-}
+SUPPLY_FEATURES = features_in("supply")
 """Features of forecast slots, the current one first, or of ticks ahead, now first; in the order of their codes."""
 OF_TICKS = frozenset(list(SUPPLY_FEATURES)[FREE_PROCESSORS:])
 """Features of ticks ahead; a table has these or those of slots."""
 
 (FREE_SHARE, LOAD, SUPPLY_NOW, QUEUE_LENGTH, QUEUED_WORK, RUNNING_WORK, HOUR_SINE, HOUR_COSINE, SINCE_ARRIVAL,
  RUNNING_LENGTH, FIRST_OF_POOLS) = range(11)  # fmt: skip
-
-STATE_FEATURES: dict[str, Feature] = {
-    "free_share": Feature("1", "free processors / processors, 0 to 1"),
-    "load": Feature("W", "power of the cluster, idle power included"),
-    "supply": Feature("W", "renewable power now"),
-    "queue_length": Feature("1", "number of waiting jobs"),
-    "queued_work": Feature("s", "requested processor-seconds of the waiting jobs / processors"),
-    "running_work": Feature("s", "processor-seconds that running jobs still hold by requested ends / processors"),
-    "hour_sine": Feature("1", "sine of the time of day, -1 to 1"),
-    "hour_cosine": Feature("1", "cosine of the time of day, -1 to 1"),
-    "since_arrival": Feature("s", "time since the last submission, >= 0"),
-    "running_jobs": Feature("1", "number of running jobs"),
-    "free_gpus": Feature("1", "number of free GPUs, where capacity follows the power; else 0"),
-    "powered_share": Feature("1", "powered processors / processors, 0 to 1"),
-    "ready_jobs": Feature("1", "number of jobs that can be chosen"),
-    "pooled_jobs": Feature("1", "number of jobs that wait until they are ready"),
-    "suspended_jobs": Feature("1", "number of suspended jobs"),
-}
+STATE_FEATURES = features_in("state")
 """Features of the system state, in the order of their codes."""
 
 DAY_S = 86_400.0

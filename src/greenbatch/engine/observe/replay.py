@@ -159,15 +159,12 @@ def replay(batch: Batch, layout: Layout, b: int, record: Record, seen: Seen, tak
         row = _next_recorded(s, layout, seen, written, batch, b, record)
         going = row >= 0
         if going:
-            c, after = s.clock, written + 1
-            seen.queue_offsets[after] = seen.queue_offsets[written] + rows_of(s, layout)
-            seen.running_offsets[after] = seen.running_offsets[written] + min(c.running, layout.running_rows)
             observe_one(s, layout, seen, written)
-            taken.row[written], taken.time_s[written] = row, c.now_s
+            taken.row[written], taken.time_s[written] = row, s.clock.now_s
             for k in range(batch.values.shape[1]):
                 taken.values[written, k] = batch.values[b, k]
             _carry_out(s, layout, row, record, b)
-            written = after
+            written += 1
     counts[0], counts[1], counts[2] = written, seen.queue_offsets[written], seen.running_offsets[written]
     counts[3] = going
 

@@ -15,37 +15,7 @@ from greenbatch.engine.codes import END
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
 from greenbatch.engine.machine.work import begins_s, run_times_vary
-from greenbatch.engine.observe.reward_terms import (
-    ACCRUED_BOUNDED_SLOWDOWN,
-    ACCRUED_COST,
-    ACCRUED_WAIT,
-    AVG_BOUNDED_SLOWDOWN,
-    AVG_SLOWDOWN,
-    AVG_TURNAROUND,
-    AVG_WAIT,
-    BROWN_ENERGY,
-    BROWN_ENERGY_RATIO,
-    CARBON,
-    COST_PER_KWH,
-    EDP,
-    EDP_STEPS,
-    ENERGY_COST,
-    FINISHED_VALUE,
-    LATE_JOBS,
-    LATE_RUNNING_TICKS,
-    LATE_TICKS,
-    LATE_VALUE,
-    MEAN_USER_BOUNDED_SLOWDOWN,
-    PEAK_POWER,
-    PROGRESS_VALUE,
-    READY_TICKS,
-    RENEWABLE_UTILIZATION,
-    RUNNING_VALUE,
-    SUSPENSIONS,
-    TIMELY_VALUE,
-    UTILIZATION,
-    WAITING_OR_LATE_TICKS,
-)
+from greenbatch.engine.observe import reward_terms as named
 from greenbatch.engine.records import Floats, Ints, Job, RewardTotals, Table, UserTotals
 from greenbatch.engine.state import State
 
@@ -100,16 +70,17 @@ def _count_value(s: State, totals: RewardTotals, job: int, end_s: float) -> None
 def _late(s: State, job: int, term: int) -> float:
     """What a job that has not finished adds to a term about late jobs."""
     _, late, rate = worth_of(s.capacity, job, service_figure(s.capacity, service.UNTIL))
-    if term == LATE_JOBS:
+    if term == named.LATE_JOBS:
         return 1.0 if late > 0.0 else 0.0
-    return late if term == LATE_TICKS else late * rate
+    return late if term == named.LATE_TICKS else late * rate
 
 
 @compiled
 def _lateness(s: State, totals: RewardTotals, term: int) -> float:
     """Current value of a term about jobs that are late wherever they are."""
-    c = s.clock
-    total = totals.late_jobs if term == LATE_JOBS else totals.late_ticks if term == LATE_TICKS else totals.late_value
+    c, total = s.clock, totals.late_jobs if term == named.LATE_JOBS else totals.late_ticks
+    if term == named.LATE_VALUE:
+        total = totals.late_value
     for i in range(c.first, c.last):
         total += _late(s, whole(s.queue.job[i]), term)
     for i in range(c.expected_first, c.expected_first + c.running):
@@ -124,29 +95,25 @@ def _lateness(s: State, totals: RewardTotals, term: int) -> float:
 @compiled_small
 def _worth(s: State, totals: RewardTotals, term: int) -> float:  # noqa: PLR0911
     """Current value of a term about value and pools."""
-    if term == FINISHED_VALUE:
+    if term == named.FINISHED_VALUE:
         return totals.finished_value
-    if term == TIMELY_VALUE:
+    if term == named.TIMELY_VALUE:
         return totals.timely_value
-    if LATE_VALUE <= term <= LATE_TICKS:
+    if named.LATE_VALUE <= term <= named.LATE_TICKS:
         return _lateness(s, totals, term)
-    if term == RUNNING_VALUE:
-        return service_figure(s.capacity, service.PROGRESS)
-    if term == LATE_RUNNING_TICKS:
-        return service_figure(s.capacity, service.LATE_RUNNING_TICKS)
-    if term == WAITING_OR_LATE_TICKS:
+    if term == named.WAITING_OR_LATE_TICKS:
         total = 0.0
         for figure in range(service.READY_TICKS, service.LATE_RUNNING_TICKS + 1):
             total += service_figure(s.capacity, figure)
         return total
-    if term == PROGRESS_VALUE:
+    if term == named.PROGRESS_VALUE:
         return service_figure(s.capacity, service.PROGRESS) + service_figure(s.capacity, service.LATE_PROGRESS)
-    if term == SUSPENSIONS:
+    if term == named.SUSPENSIONS:
         return service_figure(s.capacity, service.SUSPENSIONS)
-    if term == ACCRUED_COST:
+    if term == named.ACCRUED_COST:
         in_pools = service_figure(s.capacity, service.READY_TICKS) + service_figure(s.capacity, service.POOLED_TICKS)
-        return in_pools + _lateness(s, totals, LATE_TICKS) + service_figure(s.capacity, service.SUSPENSIONS)
-    return service_figure(s.capacity, service.READY_TICKS + term - READY_TICKS)
+        return in_pools + _lateness(s, totals, named.LATE_TICKS) + service_figure(s.capacity, service.SUSPENSIONS)
+    return service_figure(s.capacity, service.READY_TICKS + term - named.READY_TICKS)
 
 
 @compiled
@@ -167,13 +134,13 @@ def _over_users(totals: RewardTotals, users: Table[UserTotals], mean: bool) -> f
 def _service(s: State, totals: RewardTotals, term: int) -> float:
     """Current value of a term about jobs."""
     n = s.jobs.shape[0]
-    if term == AVG_BOUNDED_SLOWDOWN:
+    if term == named.AVG_BOUNDED_SLOWDOWN:
         return float(totals.bounded_slowdown / n)
-    if term == AVG_WAIT:
+    if term == named.AVG_WAIT:
         return float(totals.wait_s / n)
-    if term == AVG_TURNAROUND:
+    if term == named.AVG_TURNAROUND:
         return float(totals.turnaround_s / n)
-    if term == AVG_SLOWDOWN:
+    if term == named.AVG_SLOWDOWN:
         return float(totals.slowdown / n)
     span_s = totals.largest_end_s - totals.begin_s  # utilization
     return float(totals.work_s / (span_s * s.machine.totals.processors)) if span_s > 0.0 else 0.0
@@ -183,13 +150,14 @@ def _service(s: State, totals: RewardTotals, term: int) -> float:
 def _if_started(job: Job, start_s: float, term: int) -> float:
     """Wait [s] or bounded slowdown of a job if it starts at a time."""
     wait_s = start_s - job.submit_s
-    return float(wait_s if term == ACCRUED_WAIT else max(1.0, (wait_s + job.run_s) / max(job.run_s, SHORTEST_RUN_S)))
+    bounded = max(1.0, (wait_s + job.run_s) / max(job.run_s, SHORTEST_RUN_S))
+    return float(wait_s if term == named.ACCRUED_WAIT else bounded)
 
 
 @compiled
 def _accrued(s: State, totals: RewardTotals, term: int) -> float:
     """Wait or bounded slowdown of started jobs, and of waiting jobs as if they started now."""
-    c, total = s.clock, totals.wait_s if term == ACCRUED_WAIT else totals.bounded_slowdown
+    c, total = s.clock, totals.wait_s if term == named.ACCRUED_WAIT else totals.bounded_slowdown
     for i in range(c.first, c.last):
         total += _if_started(s.jobs[s.queue.job[i]], c.now_s, term)
     if run_times_vary(s.machine):
@@ -214,39 +182,39 @@ def _brown_j(s: State) -> float:
 @compiled_small
 def _energy(s: State, totals: RewardTotals, term: int) -> float:  # noqa: PLR0911
     """Current value of a term about energy."""
-    if term == EDP_STEPS:
+    if term == named.EDP_STEPS:
         return totals.edp_steps_js
-    if term == BROWN_ENERGY:
+    if term == named.BROWN_ENERGY:
         return _brown_j(s) / JOULES_PER_KWH
     energy_j = s.ledger.load_j
-    if term == ENERGY_COST:
+    if term == named.ENERGY_COST:
         return float(s.ledger.cost)
-    if term == COST_PER_KWH:
+    if term == named.COST_PER_KWH:
         return float(s.ledger.cost / energy_j * JOULES_PER_KWH) if energy_j > 0.0 else 0.0
-    if term == CARBON:
+    if term == named.CARBON:
         return float(s.ledger.carbon_g / 1e3)
-    if term == PEAK_POWER:
+    if term == named.PEAK_POWER:
         return float(s.ledger.peak_w)
-    return float(energy_j * _span_s(s, totals) if term == EDP else energy_j / JOULES_PER_KWH)
+    return float(energy_j * _span_s(s, totals) if term == named.EDP else energy_j / JOULES_PER_KWH)
 
 
 @compiled_small
 def _value(  # noqa: PLR0911  (compiled code has no tables of functions)
     s: State, totals: RewardTotals, users: Table[UserTotals], term: int
 ) -> float:
-    if term <= UTILIZATION:
+    if term <= named.UTILIZATION:
         return float(_service(s, totals, term))
-    if term <= MEAN_USER_BOUNDED_SLOWDOWN:
-        return float(_over_users(totals, users, term == MEAN_USER_BOUNDED_SLOWDOWN))
-    if ACCRUED_BOUNDED_SLOWDOWN <= term <= ACCRUED_WAIT:
+    if term <= named.MEAN_USER_BOUNDED_SLOWDOWN:
+        return float(_over_users(totals, users, term == named.MEAN_USER_BOUNDED_SLOWDOWN))
+    if named.ACCRUED_BOUNDED_SLOWDOWN <= term <= named.ACCRUED_WAIT:
         return _accrued(s, totals, term)
-    if term == RENEWABLE_UTILIZATION:
+    if term == named.RENEWABLE_UTILIZATION:
         return float(s.ledger.renewable_used_j / s.ledger.load_j) if s.ledger.load_j > 0.0 else 0.0
-    if term == BROWN_ENERGY_RATIO:
+    if term == named.BROWN_ENERGY_RATIO:
         return float(_brown_j(s) / totals.jobs_j) if totals.jobs_j > 0.0 else 0.0
-    if term >= FINISHED_VALUE:
+    if term >= named.FINISHED_VALUE:
         return _worth(s, totals, term)
-    if term >= BROWN_ENERGY:
+    if term >= named.BROWN_ENERGY:
         return _energy(s, totals, term)
     return float(_span_s(s, totals) / totals.window_work_s)
 
