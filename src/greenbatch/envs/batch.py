@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
@@ -123,7 +123,7 @@ class BatchEnv:
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
     @cached_property
-    def _step(self) -> Callable[..., None]:
+    def _step(self) -> Any:
         return engine.compiled_step(self.simulations.state_type)
 
     @property

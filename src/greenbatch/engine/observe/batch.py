@@ -6,13 +6,12 @@ so threads can share a batch; the result does not depend on how they share it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-from numba import types as _types
+from numba import types
 
 from greenbatch.engine.capacity.admission import choosable_jobs, choosable_position, keeps_pools
 from greenbatch.engine.capacity.suspension import may_suspend
@@ -31,8 +30,6 @@ from greenbatch.engine.observe.stacked import Batch, StateType, batch_type, one_
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, advance, apply, start_now, wait_until
-
-types: Any = _types
 
 
 class Layout(NamedTuple):
@@ -265,11 +262,11 @@ def step(
 
 
 @cache
-def compiled_step(states: StateType) -> Callable[..., None]:
+def compiled_step(states: StateType) -> Any:
     """`step` for a batch of states of a type, compiled or loaded from the cache on first use."""
     numbers = kind_of(np.int64, 1)
     actions, ended = kind_of(np.int64, 2), kind_of(np.bool_, 1)
     signature = types.void(
         batch_type(states), LAYOUT_TYPE, numbers, actions, SEEN_TYPE, numbers, ended, numbers
     )  # fmt: skip
-    return cast(Callable[..., None], entry("batch-step", step, signature))
+    return entry("batch-step", step, signature)

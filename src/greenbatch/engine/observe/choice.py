@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any, cast
 
 import numpy as np
-from numba import types as _types
+from numba import types
 
 from greenbatch.engine.compile import entry
 from greenbatch.engine.machine.resources import Machine
@@ -29,8 +29,6 @@ from greenbatch.engine.state import State
 from greenbatch.engine.step import apply
 from greenbatch.engine.views.decode import state_of
 from greenbatch.engine.views.interface import View
-
-types: Any = _types
 
 
 def observe_state(state: State, layout: Layout) -> Seen:

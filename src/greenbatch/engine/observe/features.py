@@ -137,8 +137,10 @@ def _worth_of_job(s: State, number: int, feature: int) -> float:
 @compiled_small
 def _of_job(s: State, number: int, feature: int) -> float:
     """A feature of one waiting job that depends on no other job."""
-    if REQUESTED_MEMORY <= feature <= EXECUTABLE or EXPECTED_TIME <= feature <= SLOWDOWN_PRICE:
-        return _told_of_job(s, number, feature)
+    if REQUESTED_MEMORY <= feature <= EXECUTABLE:
+        return float(s.attributes[number, feature - REQUESTED_MEMORY])
+    if EXPECTED_TIME <= feature <= SLOWDOWN_PRICE:
+        return predicted_of(s.predictor, number, s.jobs[number].requested_s)[feature - EXPECTED_TIME]
     if GPUS <= feature <= DUE_TIME:
         return _worth_of_job(s, number, feature)
     return _raw_of_job(s, s.jobs[number], feature)
@@ -148,14 +150,6 @@ def _of_job(s: State, number: int, feature: int) -> float:
 def job_in(s: State, row: int) -> int:
     """The waiting job in a row of an observation."""
     return whole(s.queue.job[whole(choosable_position(s.capacity, s.queue.job, s.clock, row))])
-
-
-@compiled_small
-def _told_of_job(s: State, number: int, feature: int) -> float:
-    """An attribute of a waiting job, or what is predicted of it."""
-    if feature <= EXECUTABLE:
-        return float(s.attributes[number, feature - REQUESTED_MEMORY])
-    return predicted_of(s.predictor, number, s.jobs[number].requested_s)[feature - EXPECTED_TIME]
 
 
 @compiled
@@ -256,12 +250,7 @@ def _priced(s: State, feature: int, slot: int, current: int) -> float:
         s.clock.status = SUPPLY_EXHAUSTED
         return 0.0
     rates = rates_at(s.power, (current + slots_ahead(slots, slot, current)) % slots.count)
-    if feature == GRID_PRICE:
-        each = rates.grid
-    elif feature == SOURCE_PRICE:
-        each = rates.renewable
-    else:
-        each = rates.surplus if feature == EXPORT_PRICE else rates.grid_g
+    each = (rates.grid, rates.renewable, rates.surplus, rates.grid_g)[feature - GRID_PRICE]
     return float(each * JOULES_PER_KWH)
 
 
@@ -295,14 +284,8 @@ def fill_ticks(s: State, columns: Table[Column], rows: int, out: Singles) -> Non
             ahead = ahead_to(s.capacity, s, ahead, edge_s + (i - 1) * tick_s)
         processors, gpus = powered_ahead(s.capacity, s.machine.totals, ahead)
         for k in range(columns.shape[0]):
-            feature = columns[k].feature
-            if feature == FREE_PROCESSORS:
-                raw = processors - ahead[2]
-            elif feature == FREE_GPUS:
-                raw = gpus - ahead[3]
-            else:
-                raw = processors if feature == POWERED_PROCESSORS else gpus
-            out[i, k] = encode(columns[k], float(raw))
+            figures = processors - ahead[2], gpus - ahead[3], processors, gpus
+            out[i, k] = encode(columns[k], float(figures[columns[k].feature - FREE_PROCESSORS]))
 
 
 @compiled

@@ -9,12 +9,11 @@ A job that cannot start when it is due, or that is not among the rows that are s
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
-from numba import types as _types
+from numba import types
 
 from greenbatch.engine.compile import compiled, compiled_small, entry, whole
 from greenbatch.engine.limits import can_start
@@ -36,8 +35,6 @@ from greenbatch.engine.observe.stacked import Batch, StateType, batch_type, one_
 from greenbatch.engine.records import Bools, Floats, Ints
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, wait_until
-
-types: Any = _types
 
 
 class Record(NamedTuple):
@@ -170,9 +167,9 @@ def replay(batch: Batch, layout: Layout, b: int, record: Record, seen: Seen, tak
 
 
 @cache
-def compiled_replay(states: StateType) -> Callable[..., None]:
+def compiled_replay(states: StateType) -> Any:
     """`replay` for a batch of states of a type, compiled or loaded from the cache on first use."""
     signature = types.void(
         batch_type(states), LAYOUT_TYPE, types.int64, RECORD_TYPE, SEEN_TYPE, TAKEN_TYPE, kind_of(np.int64, 1)
     )
-    return cast(Callable[..., None], entry("batch-replay", replay, signature))
+    return entry("batch-replay", replay, signature)

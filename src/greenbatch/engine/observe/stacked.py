@@ -7,18 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-import numba as _numba
+import numba
 import numpy as np
-from numba.extending import intrinsic as _intrinsic
+from numba import types
+from numba.extending import intrinsic
 
 from greenbatch.engine.compile import LOADERS, PLAIN
 from greenbatch.engine.machine_code import apart
 from greenbatch.engine.records import Floats, Ints, RewardTotals, Table, UserTotals, dtype_of, with_attributes
 from greenbatch.engine.state import State
-
-numba: Any = _numba
-types: Any = _numba.types
-intrinsic: Any = _intrinsic
 
 
 class Batch(NamedTuple):
@@ -138,32 +135,33 @@ def type_of(state: State) -> StateType:
     return _TYPES[kinds]
 
 
+def _changed(kind: Any, change: Callable[[Any], Any]) -> Any:
+    """The type of a state or of a part of it with changed arrays, except those that simulations share."""
+    if not isinstance(kind, types.BaseNamedTuple):
+        return change(kind)
+    shared = getattr(kind.instance_class, "SHARED", ())
+    kinds = zip(kind.fields, kind.types, strict=True)
+    inner = [each if name in shared else _changed(each, change) for name, each in kinds]
+    return types.BaseTuple.from_types(inner, kind.instance_class)
+
+
 def batch_type(states: StateType) -> Any:
     """Numba's type of a batch of states of a type."""
 
-    def stacked(part: Any) -> Any:
-        if isinstance(part, types.BaseNamedTuple):
-            shared = getattr(part.instance_class, "SHARED", ())
-            kinds = zip(part.fields, part.types, strict=True)
-            inner = [each if name in shared else stacked(each) for name, each in kinds]
-            return types.BaseTuple.from_types(inner, part.instance_class)
-        kind, dimensions = (part.dtype, part.ndim) if isinstance(part, types.Array) else (part, 0)
-        return types.Array(kind, dimensions + 1, "C")
+    def stacked(kind: Any) -> Any:
+        each, dimensions = (kind.dtype, kind.ndim) if isinstance(kind, types.Array) else (kind, 0)
+        return types.Array(each, dimensions + 1, "C")
 
-    totals, users = (numba.from_dtype(dtype_of(each)) for each in (RewardTotals, UserTotals))
-    others = [types.Array(totals, 1, "C"), types.Array(types.int64, 2, "C"), types.Array(users, 2, "C"),
-              types.Array(types.float64, 2, "C")]  # fmt: skip
-    return types.NamedTuple([stacked(states.numba), *others], Batch)
+    totals, users = (stacked(numba.from_dtype(dtype_of(each))) for each in (RewardTotals, UserTotals))
+    others = totals, types.Array(types.int64, 2, "C"), stacked(users), types.Array(types.float64, 2, "C")
+    return types.NamedTuple([_changed(states.numba, stacked), *others], Batch)
 
 
-def _row_type(part: Any) -> Any:
-    """Type of a state or of a part of it in one simulation, from its type in a batch."""
-    if isinstance(part, types.BaseNamedTuple):
-        shared = getattr(part.instance_class, "SHARED", ())
-        kinds = zip(part.fields, part.types, strict=True)
-        inner = [each if name in shared else _row_type(each) for name, each in kinds]
-        return types.BaseTuple.from_types(inner, part.instance_class)
-    return part.dtype if part.ndim == 1 else types.Array(part.dtype, part.ndim - 1, "C")
+def _row_type(states: Any) -> Any:
+    """Type of a state in one simulation, from that of the states of a batch."""
+    return _changed(
+        states, lambda kind: kind.dtype if kind.ndim == 1 else types.Array(kind.dtype, kind.ndim - 1, "C")
+    )  # fmt: skip
 
 
 def _one_of(typing_context: Any, batch: Any, b: Any) -> Any:

@@ -147,8 +147,7 @@ def _check_storage(view: View) -> None:
     lowest = {"command_w": _FINITE, **dict.fromkeys(_POSITIVE_OF_STORAGE, _POSITIVE)}
     highest = {"charge_efficiency": 1.0, "discharge_efficiency": 1.0, "stored_j": max(seen.usable_j, 0.0)}
     for name, value in seen._asdict().items():
-        low = lowest.get(name, 0.0)
-        high = highest.get(name, _LARGEST)
+        low, high = lowest.get(name, 0.0), highest.get(name, _LARGEST)
         if not low <= value <= high:
             fix = f"it must be {_WORDS[low]}" + (f", at most {high:g}" if name in highest else "")
             raise _refusal(f"storage.{name}", f"is {value:g}", fix)
@@ -156,19 +155,13 @@ def _check_storage(view: View) -> None:
 
 def _check_predictions(view: View, program: Program, rows: dict[str, int]) -> None:
     """Refuse predictions without a value per job, and a view without any if the scheduler needs them."""
-    predicted, running = view.queue.predicted, view.running.expected_time_s
-    if not view.predicts:
-        if program.predictor not in {None, "requested"} and rows["queue"]:
-            fix = "give predictions, or run the batch system with rules.predictor"
-            raise _refusal("queue.predicted", f"is not given, but {program.name} needs predicted run times", fix)
-        return
-    for name, column in zip(predicted._fields, predicted, strict=True):
-        _check_length(f"queue.predicted.{name}", column, rows["queue"])
-        if not ((column > 0.0) & (column <= _LARGEST)).all():
-            raise _refusal(f"queue.predicted.{name}", "is not finite and > 0", "give a prediction for each job")
-    _check_length("running.expected_time_s", running, rows["running"])
-    if not ((running > 0.0) & (running <= _LARGEST)).all():
-        raise _refusal("running.expected_time_s", "is not finite and > 0", "give a prediction for each job")
+    if view.predicts:
+        predicted = view.queue.predicted
+        _check_columns("queue.predicted", predicted, dict.fromkeys(predicted._fields, _POSITIVE), rows["queue"])
+        _check_columns("running", view.running, {"expected_time_s": _POSITIVE}, rows["running"])
+    elif program.predictor not in {None, "requested"} and rows["queue"]:
+        fix = "give predictions, or run the batch system with rules.predictor"
+        raise _refusal("queue.predicted", f"is not given, but {program.name} needs predicted run times", fix)
 
 
 def _refusal(name: str, problem: str, fix: str) -> InputError:

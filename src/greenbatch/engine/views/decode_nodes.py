@@ -5,12 +5,12 @@ One compiled pass writes all records: with a NumPy call for each field, it took 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, cast, get_type_hints
 
-import numba as _numba
+import numba
 import numpy as np
+from numba import types
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled_small, entry
@@ -26,9 +26,6 @@ from greenbatch.workload import Workload
 
 FIT, UNEQUAL, NODES_DIFFER = range(3)
 """Whether the parts of a view fit together and the cluster."""
-
-numba: Any = _numba
-types: Any = _numba.types
 
 _TYPES: dict[Any, Any] = {Floats: np.float64, Ints: np.int64, Bools: np.bool_}
 _TYPES_OF = {
@@ -161,12 +158,9 @@ def _fit_together(
     fit = len(running.start_s) == len(running.expected_end_s)
     for column in asked:
         fit &= len(column) == len(asked.processors)
-    for free in (seen.free_processors, seen.free_gpus):
-        fit &= len(free) == len(nodes)
-    fit &= len(seen.free_memory_mb) == len(nodes) and len(seen.is_on) == len(nodes)
-    for numbers in (placed.running, placed.processors, placed.taken, placed.gpus):
-        fit &= len(numbers) == len(placed.node)
-    fit &= len(placed.memory_mb) == len(placed.node) and len(placed.memory_volume_mb) == len(placed.node)
+    fit &= len(seen.free_processors) == len(seen.free_gpus) == len(seen.free_memory_mb) == len(seen.is_on) == len(nodes)
+    fit &= len(placed.running) == len(placed.processors) == len(placed.taken) == len(placed.gpus) == len(placed.node)
+    fit &= len(placed.memory_mb) == len(placed.memory_volume_mb) == len(placed.node)
     if not fit:
         return False
     for k in range(len(placed.node)):
@@ -217,11 +211,11 @@ def _fill_share(machine: Nodes, k: int, first: int, placed: Placements) -> None:
 
 
 @cache
-def _compiled(machine: Any) -> Callable[..., int]:
+def _compiled(machine: Any) -> Any:
     """`_fill` for machines of a type of Numba's, compiled or loaded from the cache on first use."""
     tables = [machine.types[machine.fields.index(name)] for name in ("nodes", "lists")]
     signature = types.int64(machine, *tables, types.int64, *map(_columns_type, _TYPES_OF))
-    return cast(Callable[..., int], entry("machine-of-view", _fill, signature))
+    return entry("machine-of-view", _fill, signature)
 
 
 def _columns_type(part: Any) -> Any:

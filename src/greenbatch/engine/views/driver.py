@@ -22,21 +22,20 @@ from greenbatch.engine.failures import check, refuse_command, refuse_scores, rul
 from greenbatch.engine.machine.idle_nodes import alike, fit
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.resources import machine_of
-from greenbatch.engine.power.protocol import commanded_w, is_commanded
+from greenbatch.engine.power.protocol import commanded_w
 from greenbatch.engine.prepare import arrange_nodes, rule_settings
 from greenbatch.engine.program import Program, charges_by_rank, decider_of
 from greenbatch.engine.records import table_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.scores import queue_now, scores_of
 from greenbatch.engine.state import State, set_rules
-from greenbatch.engine.views.answers import action_of
 from greenbatch.engine.views.check import checked_view
 from greenbatch.engine.views.decode import state_of
 from greenbatch.engine.views.decode_nodes import MachineOfViews
 from greenbatch.engine.views.encode import view_of
 from greenbatch.engine.views.interface import CAUSES, Charge, Decision, Policy, Start, View, Wait
 from greenbatch.engine.views.memory import Memory, Ran, Waited, known_jobs, read_memory, workload_of, write_memory
-from greenbatch.engine.views.session import want_nodes
+from greenbatch.engine.views.session import carry_out
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -162,7 +161,7 @@ class ViewDriver:
             if clock.status == BAD_SCORE:
                 refuse_scores(program.name, float(clock.now_s))
             return float(step("wake", state)(state))
-        due, apply = step("is-due", state), step("apply", state)
+        due = step("is-due", state)
         while due(state):
             if self.policy is None:
                 now_s = float(clock.now_s)
@@ -174,28 +173,22 @@ class ViewDriver:
             if isinstance(decision, Start) and decision.dvfs_level is not None:  # a view does not state levels
                 fix = "leave dvfs_level out, or simulate the policy itself"
                 raise InputError("chooses a DVFS level, which a ViewDriver cannot pass on", field=program.name, fix=fix)
-            action = action_of(decision, clock, program.name)
-            if isinstance(decision, Charge) and not is_commanded(state.power):
-                refuse_command(program.name, None, field="view.storage")
-            if isinstance(decision, Start) and decision.nodes:
-                want_nodes(state, self.cluster, decision, action.position, ids, field=program.name)
-            apply(state, *action)
+            carry_out(state, self.cluster, program, decision, ids, storage="view.storage")
             if clock.status == CHARGES_FOREVER:
                 check(state, program.name, None)
         return float(step("wake", state)(state))
 
     def _learn(self, view: View) -> None:
         """Create the decider at the first view, and tell it which jobs have been submitted."""
-        program = self.program
-        learns = program.decider is not None and program.decider.learn is not None
-        new = np.flatnonzero(~np.isin(view.job_id, self.memory.known["job_id"])) if learns else np.zeros(0, np.int64)
+        learn, memory = self.program.decider and self.program.decider.learn, self.memory
+        new = np.flatnonzero(~np.isin(view.job_id, memory.known["job_id"])) if learn else np.zeros(0, np.int64)
         if new.size:
-            self.memory.known = np.concatenate([self.memory.known, known_jobs(view, new)])
-            self.memory.partitions |= {str(number): name for number, name in view.partitions.items()}
+            memory.known = np.concatenate([memory.known, known_jobs(view, new)])
+            memory.partitions |= {str(number): name for number, name in view.partitions.items()}
         if self._decider is None:
-            self._decider = decider_of(program, workload_of(self.memory), self.cluster, self.rules)
-        elif new.size and program.decider is not None and program.decider.learn is not None:
-            self._decider = program.decider.learn(self._decider, workload_of(self.memory), self.cluster, self.rules)
+            self._decider = decider_of(self.program, workload_of(memory), self.cluster, self.rules)
+        elif learn and new.size:
+            self._decider = learn(self._decider, workload_of(memory), self.cluster, self.rules)
 
     def _arrange(self, state: State, ids: Any) -> None:
         """Set the placement, and what a simulation counts or knows of all its jobs.
@@ -224,18 +217,17 @@ class ViewDriver:
         state.rules.twins = np.unique(view.queue.submit_s).size < count
         if self.program.score is not None and self.program.fixed:
             jobs["score"][:count] = scores_of(self.program, queue_now(state), view.now_s)
-        rank = {int(job): k for k, job in enumerate(memory.waited["job_id"])}
-        order = sorted(range(count), key=lambda row: rank.get(int(view.job_id[row]), count))
+        waited = {int(job): k for k, job in enumerate(memory.waited["job_id"])}
+        place = np.array([waited.get(int(job), len(waited)) for job in view.job_id], np.int64)
+        order = np.argsort(place, kind="stable")  # new jobs come last
         queue.job[:count] = order
         queue.processors[:count], queue.requested_s[:count] = jobs["processors"][order], jobs["requested_s"][order]
         queue.score[:count] = jobs["score"][order]
-        for position, row in enumerate(order):
-            at = rank.get(int(view.job_id[row]))
-            if at is not None:
-                for name in ("promised_s", "planned_s"):
-                    jobs[name][row] = memory.waited[name][at]
-                if not self.program.fixed:
-                    queue.score[position] = memory.waited["score"][at]
+        known = order[: np.count_nonzero(place < len(waited))]
+        for name in ("promised_s", "planned_s"):
+            jobs[name][known] = memory.waited[name][place[known]]
+        if not self.program.fixed:
+            queue.score[: known.size] = memory.waited["score"][place[known]]
         gone = ~np.isin(memory.ran["job_id"], view.running.job_id)
         clock.early = bool((memory.ran["end_s"][gone] != view.now_s).any())
         where = np.flatnonzero(view.job_id == memory.committed_id)

@@ -6,12 +6,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from greenbatch.engine.capacity.varying import CapacityPart, Varying
+from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.machine.node_tables import ON, Nodes
 from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.power.build import seen_storage
 from greenbatch.engine.prediction.protocol import predicts
-from greenbatch.engine.records import Clock, Int32s, Ints, MachineTotals
+from greenbatch.engine.records import Int32s, Ints
 from greenbatch.engine.scores import queue_now
 from greenbatch.engine.state import State
 from greenbatch.engine.views.interface import CAUSES, NOWHERE, Capacity, Placements, Running, Supply, View
@@ -43,7 +43,7 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
         **_nodes(state.machine, running["job"]),
         supply=supply, load_w=float(totals.load_w), last_submission_s=float(c.arrived_s), submitted=int(c.arrived),
         cause=CAUSES.get(int(c.event), "decision"), storage=seen_storage(state.power),
-        capacity=_capacity(state.capacity, totals, c, waiting, job_id),
+        capacity=_capacity(state, waiting, job_id),
     )  # fmt: skip
 
 
@@ -74,25 +74,22 @@ def _nodes(machine: Machine, running: Ints) -> dict[str, Any]:
     return {"nodes": seen, "placements": _placements(machine, running)}
 
 
-def _capacity(
-    capacity: CapacityPart, totals: MachineTotals, clock: Clock, waiting: Int32s, job_id: Ints
-) -> Capacity | None:
+def _capacity(state: State, waiting: Int32s, job_id: Ints) -> Capacity | None:
     """The field ``capacity`` of a view.
 
     Args:
-        capacity: the capacity.
-        totals: of the machine.
-        clock: the clock.
+        state: the state.
         waiting: rows of the waiting jobs, in the order of the view.
         job_id: number of each job.
     """
+    capacity = state.capacity
     if not isinstance(capacity, Varying):
         return None
     counts: Any = capacity.counts
     levels: Any = capacity.levels[counts.level :]
-    known = levels[levels["time_s"] <= clock.now_s + counts.horizon_s]
+    known = levels[levels["time_s"] <= state.clock.now_s + counts.horizon_s]
     return Capacity(
-        ready=np.isin(waiting, capacity.ready[: counts.ready]), free_gpus=int(totals.free_gpus),
+        ready=np.isin(waiting, capacity.ready[: counts.ready]), free_gpus=int(state.machine.totals.free_gpus),
         time_s=known["time_s"].copy(), processors=known["processors"].astype(np.int64),
         gpus=known["gpus"].astype(np.int64), suspended_job_id=job_id[capacity.suspended[: counts.suspended]],
     )  # fmt: skip

@@ -6,7 +6,7 @@ A planner tries what it might do in forks of such states. Nothing here knows whe
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -63,8 +63,10 @@ def imagined(view: View, future: Future, program: Program, rules: Rules) -> Stat
     set_rules(state, rules, rule_settings(program))
     jobs: Any = state.jobs
     jobs["run_s"] = np.concatenate([future.waiting_run_s, coming.run_s, future.running_run_s])
-    _set_ends(state, view.running.start_s + future.running_run_s)
-    clock: Any = state.clock
+    end_s, ending, clock = view.running.start_s + future.running_run_s, cast(Any, state.ending), cast(Any, state.clock)
+    order, running = np.argsort(end_s, kind="stable"), len(end_s)
+    ending[:running] = ending[:running][order]
+    ending["end_s"][:running] = np.maximum(end_s[order], view.now_s)
     clock["last"] = waiting
     rows = np.arange(waiting, waiting + more)
     return state._replace(arrivals=np.concatenate([np.zeros(view.submitted, np.int64), rows]))
@@ -83,12 +85,3 @@ def _with_arrivals(view: View, coming: Arrivals) -> View:
     )  # fmt: skip
     running = view.running._replace(expected_time_s=np.zeros(0))
     return replace(view, queue=longer, running=running)
-
-
-def _set_ends(state: State, end_s: Floats) -> None:
-    """Let the running jobs end at some times, in the order of the view. [s]"""
-    count, now_s = len(end_s), float(state.clock.now_s)
-    rows: Any = state.ending
-    order = np.argsort(end_s, kind="stable")
-    rows[:count] = rows[:count][order]
-    rows["end_s"][:count] = np.maximum(end_s[order], now_s)

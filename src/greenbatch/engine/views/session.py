@@ -54,7 +54,7 @@ class Session:
         self.state = prepare(workload, cluster, site, rules, program, observed=True)
         self._readings = new_readings(len(workload), cluster.first_power_w)
         self._costs = None if site is None or site.grid is None else costs_of(site)
-        self._advance, self._apply = step("advance", self.state), step("apply", self.state)
+        self._advance = step("advance", self.state)
         self._unchanged, self._seen = 0, (-1, -1, -1)
         self._changed_s, self._woken = -np.inf, False
 
@@ -111,18 +111,10 @@ class Session:
                 cluster has no such DVFS level, the job cannot be started on a chosen node, or there is no storage that
                 the scheduler commands.
         """
-        clock = self.state.clock
-        action = action_of(decision, clock, self.program.name)
-        if isinstance(decision, Charge) and not is_commanded(self.state.power):
-            refuse_command(self.program.name, self.site)
-        if isinstance(decision, Start) and decision.dvfs_level is not None:
-            set_level(self.state, self.cluster, decision.dvfs_level, action.position, field=self.program.name)
+        now_s = float(self.state.clock.now_s)
+        carry_out(self.state, self.cluster, self.program, decision, self.workload.job_id, site=self.site)
         if isinstance(decision, Wait):
-            self._woken = bool(clock.now_s < decision.until_s < np.inf)
-        if isinstance(decision, Start) and decision.nodes:
-            ids, name = self.workload.job_id, self.program.name
-            want_nodes(self.state, self.cluster, decision, action.position, ids, field=name)
-        self._apply(self.state, *action)
+            self._woken = bool(now_s < decision.until_s < np.inf)
 
     def outcome(self) -> Outcome:
         """The outcome of the finished simulation."""
@@ -139,25 +131,42 @@ class Session:
         return made
 
 
-def want_nodes(
-    state: State, cluster: Cluster, decision: Start, position: int, job_id: Any, *, field: str
+def carry_out(
+    state: State, cluster: Cluster, program: Program, decision: Decision, job_id: Any, *, site: Site | None = None,
+    storage: str = "site.storage",
 ) -> None:  # fmt: skip
-    """Let the job of a decision take the chosen nodes first.
+    """Carry out a decision of a policy object, if it is one.
 
     Args:
         state: the state.
         cluster: the machines.
-        decision: the decision, which names nodes.
-        position: position of its job in the queue.
+        program: the program of the scheduler.
+        decision: the decision.
         job_id: number of each job, shape (n,).
-        field: name of the scheduler, for messages.
+        site: the power supply, for messages.
+        storage: where storage is described, for messages.
+
+    Raises:
+        InputError: see `Session.apply`.
+    """
+    action, name = action_of(decision, state.clock, program.name), program.name
+    if isinstance(decision, Charge) and not is_commanded(state.power):
+        refuse_command(name, site, field=storage)
+    if isinstance(decision, Start) and decision.dvfs_level is not None:
+        set_level(state, cluster, decision.dvfs_level, action.position, field=name)
+    if isinstance(decision, Start) and decision.nodes:
+        _want_nodes(state, len(cluster.node_names), decision, action.position, job_id, name)
+    step("apply", state)(state, *action)
+
+
+def _want_nodes(state: State, count: int, decision: Start, position: int, job_id: Any, field: str) -> None:
+    """Let the job of a decision, at a position of the queue, take the chosen ones of some nodes first.
 
     Raises:
         InputError: a node does not exist, is named twice or has no room for the job, the start is delayed, or there is
             not one number of processors, at least 1, for each node.
     """
     most = decision.processors or (ANY,) * len(decision.nodes)
-    count = len(cluster.node_names)
     if decision.delay != NO_DELAY:
         raise InputError("chooses nodes for a delayed start", field=field, fix="choose them when the job starts")
     if len(most) != len(decision.nodes) or not all(1 <= each <= ANY for each in most):
