@@ -12,7 +12,7 @@ from greenbatch.engine.capacity.value import UNTIL
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.failures import check
 from greenbatch.engine.observe.reward_terms import codes_of
-from greenbatch.engine.observe.stacked import leaves, new_batch, of_jobs, of_windows, row, type_of
+from greenbatch.engine.observe.stacked import leaves, new_batch, of_jobs, row, type_of
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Ints, RewardTotals, UserTotals, table_of
@@ -68,7 +68,7 @@ class Simulations:
             trace.power,
             log_rows(2 * jobs + 8 if self._follows_power else jobs),
             None,
-            of_windows(trace.predictor, first),
+            of_jobs(trace.predictor, first),
         )
         one = allocate(jobs, segments, *parts, capacity=of_jobs(trace.capacity, first))
         self.state_type = type_of(one)
@@ -105,7 +105,7 @@ class Simulations:
         batch.user_of[some] = self._user_rows[rows]
         idle = trace._replace(
             machine=of_jobs(trace.machine, rows), capacity=of_jobs(trace.capacity, rows),
-            predictor=of_windows(trace.predictor, rows),
+            predictor=of_jobs(trace.predictor, rows),
         )  # fmt: skip
         for part in ("machine", "capacity", "power", "predictor", "rules", "clock", "ledger"):
             for (_, stacked), (_, one) in zip(leaves(getattr(states, part)), leaves(getattr(idle, part)), strict=True):

@@ -68,10 +68,7 @@ def draw(s: State, ticks: int, gpus: int, image: Bytes) -> None:
     c, ahead, processors = s.clock, ahead_now(s.capacity, s), s.machine.totals.processors
     tick_s, _ = look_ahead_s(s.capacity)
     edge_s = next_edge_s(c.now_s, 0.0, tick_s)
-    for channel in range(2):
-        for t in range(ticks):
-            for k in range(image.shape[2]):
-                image[channel, t, k] = np.uint8(0)
+    image[:] = np.uint8(0)
     for t in range(ticks):
         if t > 0:
             ahead = ahead_to(s.capacity, s, ahead, edge_s + (t - 1) * tick_s)

@@ -70,17 +70,13 @@ def _count_value(s: State, totals: RewardTotals, job: int, end_s: float) -> None
 def _late(s: State, job: int, term: int) -> float:
     """What a job that has not finished adds to a term about late jobs."""
     _, late, rate = worth_of(s.capacity, job, service_figure(s.capacity, service.UNTIL))
-    if term == named.LATE_JOBS:
-        return 1.0 if late > 0.0 else 0.0
-    return late if term == named.LATE_TICKS else late * rate
+    return (late * rate, 1.0 if late > 0.0 else 0.0, late)[term - named.LATE_VALUE]
 
 
 @compiled
 def _lateness(s: State, totals: RewardTotals, term: int) -> float:
     """Current value of a term about jobs that are late wherever they are."""
-    c, total = s.clock, totals.late_jobs if term == named.LATE_JOBS else totals.late_ticks
-    if term == named.LATE_VALUE:
-        total = totals.late_value
+    c, total = s.clock, (totals.late_value, totals.late_jobs, totals.late_ticks)[term - named.LATE_VALUE]
     for i in range(c.first, c.last):
         total += _late(s, whole(s.queue.job[i]), term)
     for i in range(c.expected_first, c.expected_first + c.running):
@@ -133,16 +129,10 @@ def _over_users(totals: RewardTotals, users: Table[UserTotals], mean: bool) -> f
 @compiled_small
 def _service(s: State, totals: RewardTotals, term: int) -> float:
     """Current value of a term about jobs."""
-    n = s.jobs.shape[0]
-    if term == named.AVG_BOUNDED_SLOWDOWN:
-        return float(totals.bounded_slowdown / n)
-    if term == named.AVG_WAIT:
-        return float(totals.wait_s / n)
-    if term == named.AVG_TURNAROUND:
-        return float(totals.turnaround_s / n)
-    if term == named.AVG_SLOWDOWN:
-        return float(totals.slowdown / n)
-    span_s = totals.largest_end_s - totals.begin_s  # utilization
+    if term < named.UTILIZATION:
+        sums = totals.bounded_slowdown, totals.wait_s, totals.turnaround_s, totals.slowdown
+        return float(sums[term] / s.jobs.shape[0])
+    span_s = totals.largest_end_s - totals.begin_s
     return float(totals.work_s / (span_s * s.machine.totals.processors)) if span_s > 0.0 else 0.0
 
 

@@ -55,22 +55,18 @@ def rebuilt(part: Any, change: Callable[[Any], Any]) -> Any:
 
 
 def of_jobs(part: Any, rows: Any) -> Any:
-    """A part with the rows of some jobs, shape (..., n), in the tables that have one per job; the rest as it is."""
-    return _of_rows(part, rows, of_jobs)
+    """A part that has seen nothing yet with the rows of some jobs, shape (..., n), in the tables that have one per job.
 
+    Of groups, those in each window only, numbered anew; the rest as it is.
+    """
 
-def _of_rows(part: Any, rows: Any, of_parts: Callable[[Any, Any], Any]) -> Any:
     def of_rows(table: Any) -> Any:
         return table[rows] if len(table) else table[np.zeros((*rows.shape[:-1], 0), np.int64)]
 
-    made = {name: of_rows(getattr(part, name)) for name in getattr(part, "PER_JOB", ())}
+    changed = {name: of_rows(getattr(part, name)) for name in getattr(part, "PER_JOB", ())}
     inner = {name: each for name, each in zip(part._fields, part, strict=True) if hasattr(each, "_fields")}
-    return part._replace(**made, **{name: of_parts(each, rows) for name, each in inner.items()})
-
-
-def of_windows(part: Any, rows: Any) -> Any:
-    """`of_jobs` for a part that has seen nothing yet: with rows for the groups in each window only, numbered anew."""
-    made, tables = _of_rows(part, rows, of_windows), getattr(part, "PER_GROUP", ())
+    made = part._replace(**changed, **{name: of_jobs(each, rows) for name, each in inner.items()})
+    tables = getattr(part, "PER_GROUP", ())
     if not tables or not made.group.size:
         return made
     group = made.group.reshape(*rows.shape[:-1], -1)

@@ -29,8 +29,10 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
     c, totals = state.clock, state.machine.totals
     running = state.expected[c.expected_first : c.expected_first + c.running]
     waiting = state.queue.job[c.first : c.last]
-    queue = queue_now(state)
-    if not predicts(state.predictor):
+    queue, expected_s = queue_now(state), state.jobs["requested_s"][running["job"]]
+    if predicts(state.predictor):
+        expected_s = np.array(cast(Any, state.predictor.jobs)["expected_time_s"][running["job"]])
+    else:
         queue = queue._replace(predicted=queue.predicted._replace(expected_time_s=queue.requested_time_s))
     return View(
         now_s=float(c.now_s), job_id=job_id[waiting],
@@ -38,20 +40,13 @@ def view_of(state: State, job_id: Any, supply: Supply) -> View:
         running=Running(
             job_id[running["job"]], running["start_s"].copy(), running["end_s"].copy(),
             running["processors"].astype(np.int64), running["power_w"].copy(),
-            state.jobs["user"][running["job"]].astype(np.int64), _expected_s(state, running["job"]),
+            state.jobs["user"][running["job"]].astype(np.int64), expected_s,
         ),
         **_nodes(state.machine, running["job"]),
         supply=supply, load_w=float(totals.load_w), last_submission_s=float(c.arrived_s), submitted=int(c.arrived),
         cause=CAUSES.get(int(c.event), "decision"), storage=seen_storage(state.power),
         capacity=_capacity(state, waiting, job_id),
     )  # fmt: skip
-
-
-def _expected_s(state: State, jobs: Any) -> Any:
-    """What was predicted of running jobs, requested times without a predictor. [s]"""
-    if not predicts(state.predictor):
-        return state.jobs["requested_s"][jobs]
-    return np.array(cast(Any, state.predictor.jobs)["expected_time_s"][jobs])
 
 
 def _nodes(machine: Machine, running: Ints) -> dict[str, Any]:
