@@ -29,6 +29,7 @@ from greenbatch.engine.machine.resources import fits, give, machine_of, next_cha
 from greenbatch.engine.machine_code.kept import cache_folder
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, enter
+from greenbatch.engine.power.build import slots_of
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow, forecast_w, power_of
 from greenbatch.engine.power.slots import covering, next_edge_s
 from greenbatch.engine.program import Pass, Program
@@ -155,11 +156,7 @@ class Tariffed(NamedTuple):
 
 @power_of.register
 def tariffed_by(site: TariffedSite) -> Tariffed:
-    slots = record_of(
-        Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeats=site.repeat,
-        forecast=site.horizon_slots,
-    )  # fmt: skip
-    return Tariffed(slots, np.array(site.renewable_w), np.array([site.price_per_kwh / 3.6e6]))
+    return Tariffed(slots_of(site), np.array(site.renewable_w), np.array([site.price_per_kwh / 3.6e6]))
 
 
 @forecast_w.register(Tariffed)

@@ -41,20 +41,20 @@ def _run(s: State, decider: Any, what: int) -> None:
             break
 
 
-def _step(s: State, what: int, kind: int, position: int, delay: int, amount: float) -> float:
-    """One of `STEPS`; see `step.drive`."""
+def _step(s: State, what: int, first: int, second: int, third: int, amount: float) -> float:
+    """One of `_STEPS`, whose numbers `step` describes."""
     s = by_reference(s)
     if what == WAKE:
         return next_wake_s(s)
     if what == RANK:
         return ranked_w(s.power, s.clock, s.machine.totals.load_w, s.rules)
     if what == WANT:
-        job, node, most = whole(s.queue.job[kind]), position, delay
+        job, node, most = whole(s.queue.job[first]), second, third
         if not can_take_on(s.machine, job, node):
             return 0.0
         want(s.machine, node, most)
         return 1.0
-    done = drive(s, what, kind, position, delay, amount)
+    done = drive(s, what, first, second, third, amount)
     if what == APPLY:
         s.clock.settled = 0
     return 1.0 if done else 0.0

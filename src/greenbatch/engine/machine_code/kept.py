@@ -134,5 +134,5 @@ def _remove_unused(folder: Path) -> None:
     """Remove what no run has used for long, in files, and in the folders of earlier versions."""
     before_s = time.time() - LONGEST_UNUSED_S
     for each in folder.iterdir():
-        if each.stat().st_mtime < before_s and (each.suffix in {".code", ".lock"} or re.fullmatch(_OLD, each.name)):
+        if each.stat().st_mtime < before_s and (each.is_file() or re.fullmatch(_OLD, each.name)):
             shutil.rmtree(each, ignore_errors=True) if each.is_dir() else each.unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 
@@ -24,15 +24,6 @@ from greenbatch.engine.views.interface import Storage as SeenStorage
 
 NEVER = -(2**62)
 """No slot."""
-
-
-class StorageParts(NamedTuple):
-    """The parts of a supply for its storage, and the fields of its terms."""
-
-    battery: Battery
-    charge: Charge
-    plan: Floats
-    terms: dict[str, float]
 
 
 def charge_of(stored_j: float = 0.0, command_w: float = 0.0) -> Charge:
@@ -59,13 +50,17 @@ def unsupplied(site: None) -> PowerSupply:
 @power_of.register
 def power_of_site(site: Site) -> PowerSupply:
     """The supply of a site."""
-    slots = record_of(
+    series, terms = _tables_of(site)
+    battery, charge, plan = stored_by(site.storage, site.horizon_slots)
+    return PowerSupply(slots_of(site), series, terms, battery, charge, plan)
+
+
+def slots_of(site: Site) -> Slots:
+    """The slots of a site."""
+    return record_of(
         Slots, step_s=site.step_s, origin_s=site.origin_s, count=site.slots, repeats=site.repeat,
         forecast=site.horizon_slots,
     )  # fmt: skip
-    series, terms = _tables_of(site)
-    stored = stored_by(site.storage, site.horizon_slots)
-    return PowerSupply(slots, series, terms, stored.battery, stored.charge, stored.plan)
 
 
 @lru_cache(maxsize=4)  # one simulation after the other has the same site
@@ -76,26 +71,32 @@ def _tables_of(site: Site) -> tuple[Floats, Terms]:
         return np.array(supply_w, dtype=np.float64, order="C").reshape(1, -1), _BARE
     series = np.zeros((table.ROWS, site.slots))
     series[table.SUPPLY_W], series[table.RENEWABLE_W], series[table.PUE] = supply_w, site.renewable_w, site.pue
-    terms = {"base_load_w": site.base_load_w, **stored_by(site.storage, 1).terms}
+    terms = {"base_load_w": site.base_load_w, **_dispatched(site.storage)}
     terms |= _limited(series, site.held_limit_w, site) | _forecast(series, site)
     if site.grid is not None or site.storage is not None:
         terms |= _priced(series, costs_of(site), site.storage.carbon_price_per_kg if site.storage else 0.0)
     return series, record_of(Terms, **terms)
 
 
-def stored_by(storage: Storage | None, horizon_slots: int) -> StorageParts:
-    """A battery, what is in it at first, and its rule, which plans for some slots ahead."""
+def stored_by(storage: Storage | None, horizon_slots: int) -> tuple[Battery, Charge, Floats]:
+    """A battery, what is in it at first, and buffers of its rule, which may plan for some slots ahead."""
     if storage is None:
-        return StorageParts(_NO_BATTERY, _NO_CHARGE, _NO_PLAN, {})
+        return _NO_BATTERY, _NO_CHARGE, _NO_PLAN
     battery = record_of(
         Battery, usable_j=storage.usable_j, charge_w=storage.charge_w, discharge_w=storage.discharge_w,
         charge_efficiency=storage.charge_efficiency, discharge_efficiency=storage.discharge_efficiency,
         loss_per_s=-np.log1p(-storage.self_discharge_per_day) / DAY_S,
     )  # fmt: skip
-    rule = NAMES[storage.dispatch]
-    plan = plan_buffers(horizon_slots) if rule == PRICE_ARBITRAGE else _NO_PLAN
-    terms = {"dispatch": rule, "peak_w": storage.limit_w or 0.0, "wear": storage.wear_per_kwh / JOULES_PER_KWH}
-    return StorageParts(battery, charge_of(storage.initial_j), plan, terms)
+    plan = plan_buffers(horizon_slots) if NAMES[storage.dispatch] == PRICE_ARBITRAGE else _NO_PLAN
+    return battery, charge_of(storage.initial_j), plan
+
+
+def _dispatched(storage: Storage | None) -> dict[str, float]:
+    """The fields of the terms that say how storage is charged."""
+    if storage is None:
+        return {}
+    wear = storage.wear_per_kwh / JOULES_PER_KWH
+    return {"dispatch": NAMES[storage.dispatch], "peak_w": storage.limit_w or 0.0, "wear": wear}
 
 
 def _limited(series: Floats, limit_w: float, site: Site) -> dict[str, float]:
