@@ -90,7 +90,8 @@ def dtype_of(record: type) -> np.dtype[Any]:
 def table_of(record: type, *shape: int) -> Any:
     """A table of records with all fields zero."""
     dtype = _named(dtype_of(record))
-    return np.ndarray(shape, dtype, bytearray(prod(shape) * dtype.itemsize))  # `numpy.zeros` writes field by field
+    zeros = np.zeros(prod(shape) * dtype.itemsize, np.uint8)  # of records, `numpy.zeros` writes field by field
+    return np.ndarray(shape, dtype, zeros)
 
 
 def record_of(record: type[Row], **fields: float) -> Row:

@@ -189,8 +189,8 @@ def new_state(
     state = allocate(n, breaks, machine, power_of(site), rows, downtimes, predicts, feedback, capacity)
     jobs: Any = state.jobs
     jobs["submit_s"], jobs["requested_s"], jobs["processors"] = workload.submit_s, requested_s, workload.processors
-    jobs["run_s"] = work_s(workload, cluster, rules)
-    jobs["power_w"] = np.where(np.isnan(workload.power_w), 0.0, workload.power_w)
+    work_s(workload, cluster, rules, out=jobs["run_s"])
+    np.copyto(jobs["power_w"], workload.power_w, where=~np.isnan(workload.power_w))
     jobs["user"] = workload.user
     jobs["promised_s"] = jobs["planned_s"] = np.nan
     if observed:
@@ -208,12 +208,12 @@ def new_state(
     return state
 
 
-def work_s(workload: Workload, cluster: Cluster, rules: Rules) -> Floats:
+def work_s(workload: Workload, cluster: Cluster, rules: Rules, out: Floats | None = None) -> Floats:
     """Run time of each job on a pool, at most its request if overruns are killed; on nodes, that at speed 1. [s]"""
-    if cluster.on_nodes:
-        return workload.run_time_s
-    run_s = workload.run_time_s / cluster.speed
-    return np.minimum(run_s, workload.requested_time_s) if rules.overrun == "kill" else run_s
+    run_s = np.divide(workload.run_time_s, 1.0 if cluster.on_nodes else cluster.speed, out=out)
+    if rules.overrun == "kill" and not cluster.on_nodes:
+        np.minimum(run_s, workload.requested_time_s, out=run_s)
+    return run_s
 
 
 def set_rules(state: State, rules: Rules, settings: dict[str, float]) -> None:
