@@ -14,7 +14,7 @@ from greenbatch.engine import codes
 from greenbatch.engine.capacity.admission import admit, on_end, on_start, on_submit
 from greenbatch.engine.capacity.levels import is_beyond
 from greenbatch.engine.capacity.value import count_service
-from greenbatch.engine.compile import compiled, compiled_small, whole
+from greenbatch.engine.compile import compiled, compiled_rare, compiled_small, whole
 from greenbatch.engine.limits import next_opening_s
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.resources import give, running_w, take
@@ -254,6 +254,12 @@ def next_event(s: State, wake_s: float) -> int:
     return codes.WAKE_UP
 
 
+@compiled_rare
+def _event_at_once(s: State) -> int:
+    """`next_event` without a wake-up, for the rarer rules, which do not inline it."""
+    return next_event(s, np.inf)
+
+
 @compiled_small
 def next_instant(s: State, wake_s: float) -> int:
     """The next event or, under the ``per_instant`` rule, all events of the next instant.
@@ -274,12 +280,12 @@ def _rest_of_instant(s: State, kind: int) -> int:
     c = s.clock
     if s.rules.per_instant == codes.PER_KIND:
         while kind == codes.ARRIVAL and next_arrival_s(s.jobs, s.arrivals, c) <= c.now_s:
-            next_event(s, np.inf)
+            _event_at_once(s)
         while kind == codes.COMPLETION and next_completion_s(s.ending, c) <= c.now_s:
             complete(s)
         return kind
     while min(next_arrival_s(s.jobs, s.arrivals, c), next_completion_s(s.ending, c)) <= c.now_s:
-        if next_event(s, np.inf) == codes.NOTHING:  # at the end of the run
+        if _event_at_once(s) == codes.NOTHING:  # at the end of the run
             break
         kind = codes.COMPLETION
     return kind

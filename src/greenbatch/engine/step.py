@@ -80,7 +80,7 @@ def drive(s: State, what: int, kind: int, position: int, delay: int, amount: flo
     if what == APPLY:
         _apply(s, Action(kind, position, delay, amount))
         return True
-    return _is_due(s) if what == ASK else _next_decision(s)
+    return _next_decision(s, what == ADVANCE)
 
 
 @compiled_small
@@ -102,23 +102,31 @@ def apply(s: State, action: Action) -> None:
 
 
 @compiled_small
-def _next_decision(s: State) -> bool:
+def _next_decision(s: State, moves: bool) -> bool:
+    """Whether a decision is due, now or, if the clock moves, after the next events."""
     c = s.clock
-    while c.status == codes.OK:
-        if is_full(s.log, c, most_switches(s.machine) + most_moves(s.capacity, s.machine.totals)) or not is_recorded(
-            s.machine
-        ):
+    while c.status == codes.OK or not moves:  # one place for both, as what it calls is copied to each caller
+        if moves and _is_log_full(s):
             c.status = codes.LOG_FULL
-        elif is_beyond(s.capacity, c.now_s, np.inf):
+        elif moves and is_beyond(s.capacity, c.now_s, np.inf):
             return False
         elif _is_due(s):
-            return bool(c.status == codes.OK)
+            return bool(c.status == codes.OK or not moves)
+        elif not moves:
+            return False
         elif has_finished(s):
             switch_until(s, np.inf)
             return False
         elif not happen(s):
             return False
     return False
+
+
+@compiled_small
+def _is_log_full(s: State) -> bool:
+    """Whether the log, or a machine's record of starts, may not have room for the next event."""
+    moves = most_switches(s.machine) + most_moves(s.capacity, s.machine.totals)
+    return is_full(s.log, s.clock, moves) or not is_recorded(s.machine)
 
 
 @compiled_small

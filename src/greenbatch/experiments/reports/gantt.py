@@ -140,7 +140,9 @@ def rectangles(axes: Axes, x0: Floats, x1: Floats, y0: Floats, y1: Floats, color
         return
     corners = np.stack([x0, y0, x1, y0, x1, y1, x0, y1, x0, y0], axis=1).reshape(-1, 2)
     codes = np.tile([Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY], len(x0))
-    axes.add_patch(PathPatch(Path(corners, codes), facecolor=color, edgecolor=edge, linewidth=0.25))
+    # `Axes.add_patch` would look for the bounds of thousands of sides one by one.
+    axes.add_artist(PathPatch(Path(corners, codes), facecolor=color, edgecolor=edge, linewidth=0.25))
+    axes.update_datalim(corners)
 
 
 def _gantt(
