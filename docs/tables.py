@@ -49,7 +49,10 @@ def backfillings() -> str:
     return table(head, rows)
 
 
-CALLED = {"bound": "a bound", "environment": "an environment", "knowledge": "a scheduler that knows the future"}
+CALLED = {
+    "bound": "a bound", "environment": "an environment", "knowledge": "a scheduler that knows the future",
+    "preset": "the agent",
+}  # fmt: skip
 """What messages call a part that is no scheduler's name."""
 
 
@@ -84,7 +87,7 @@ def refusals() -> str:
         called = CALLED.get(no.part, "the scheduler")
         told = known.features.get(no.names[0], "") if no.part == "feature" and no.names else called
         values = {"name": called, "part": told, "feature": "it", "without": "it",
-                  "value": "set", "set": "set"}  # fmt: skip
+                  "value": "set", "set": "the scenario" if no.part == "preset" else "set"}  # fmt: skip
         rows.append((who, ", ".join(no.features) + beside, no.kind, markdown(no.problem.format(**values))))
     return table(("Part", "Does not go with", "Why", "What the message says"), rows)
 

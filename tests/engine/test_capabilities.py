@@ -20,6 +20,7 @@ from cases_rare import rare
 from greenbatch.bounds import oracle_bound
 from greenbatch.cluster import Capacity
 from greenbatch.engine.capabilities import capabilities, first_no_of
+from greenbatch.engine.prediction.known import PREDICTOR_OF
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.rules import Rules
@@ -27,6 +28,7 @@ from greenbatch.engine.simulate import simulate
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import InputError
 from greenbatch.metrics import measure
+from greenbatch.presets.preset import Column, Preset, kinds_of, preset, resolve
 from greenbatch.scenarios import load_scenario
 from greenbatch.schedulers import entries, scheduler
 from greenbatch.schedulers.during_outages import DuringOutages
@@ -149,6 +151,40 @@ def test_capacity_does_not_vary_on_nodes_yet() -> None:
     both = replace(nodes, powered=Capacity.constant(nodes.processors - 1, 0))
     with pytest.raises(InputError, match="cannot follow the power on nodes yet"):
         simulate(jobs, both, site, rules, scheduler("fcfs"))
+
+
+PRESETS = {"jobs": "gas-marl", "pairs": "ineps-plus", "ticks": "gas-marl", "image": "rare"}
+"""Row of a preset -> a shipped one that shows that to its agent, or that can be made to."""
+
+
+def agent(kind: str) -> Preset:
+    made = preset(PRESETS[kind])
+    if kind != "ticks":
+        return made
+    ahead = made.observation.supply.model_copy(update={"columns": (Column(feature="free_processors"),)})
+    return made.model_copy(update={"observation": made.observation.model_copy(update={"supply": ahead})})
+
+
+@pytest.mark.parametrize("kind", PRESETS)
+@pytest.mark.parametrize("feature", ["pool", "nodes", "boots", "capacity", "gpus"])
+def test_presets(kind: str, feature: str) -> None:
+    jobs, cluster, site, rules = question("" if feature == "pool" else feature)
+    where = replace(load_scenario("default"), workload=jobs, cluster=cluster, site=site or SITE, rules=rules)
+    made = agent(kind)
+    assert ("preset", kind) in kinds_of(made)
+    given = {feature, *(() if feature in ("nodes", "boots") else ("pool",))}
+    given |= {"powered"} if cluster.powered is None else set()
+    noes = [capabilities().no(*part, name) for part in kinds_of(made) for name in given]
+    no = next((each for each in noes if each is not None), None)
+    if no is None:
+        assert resolve(made, where).name == made.name
+        return
+    with pytest.raises(InputError, match=r"chooses|sees what is powered"):
+        resolve(made, where)
+
+
+def test_every_predictor_has_a_row() -> None:
+    assert set(capabilities().parts["predictor"]) == set(PREDICTOR_OF)
 
 
 def test_every_policy_has_a_row() -> None:

@@ -195,7 +195,7 @@ MOVERS = {
 """Functions that set the clock, and to what."""
 CALLERS = {
     "complete": {"engine/events.py:next_event", "engine/events.py:_rest_of_instant"},
-    "next_event": {"engine/events.py:next_instant", "engine/events.py:_rest_of_instant"},
+    "next_event": {"engine/events.py:next_instant", "engine/events.py:_event_at_once"},
     "next_instant": {"engine/step.py:happen"},
     "happen": {"engine/step.py:_next_decision"},
     "_next_decision": {"engine/step.py:drive"},

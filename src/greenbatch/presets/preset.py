@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, ValidationError, model_validator
 
-from greenbatch.cluster.capacity import USE_POWERED
 from greenbatch.engine import settings as engine_settings
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.settings import Parameter, plain
@@ -382,12 +381,17 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
     Raises:
         InputError: it requires a power supply or nodes that the scenario does not have, or it could starve jobs.
     """
+    from greenbatch.engine.capabilities import refuse
+
     if made.needs_site and scenario.site is None:
         raise InputError(f"{made.name} needs a power supply", field="site", fix="use a scenario with a site")
     rules = scenario.rules
     if made.chooses_delays and not made.settings.get("sticky", rules.commitment == "sticky"):
         problem = f'{made.name} delays jobs, which can starve them under commitment = "reconsider"'
         raise InputError(problem, field="settings.sticky", fix="set it to 1")
+    where = scenario.cluster
+    machine = {"pool": not where.on_nodes, "boots": where.power_on == "on-demand", "powered": where.powered is None}
+    refuse(made.name, kinds_of(made), {name: scenario.name for name, holds in machine.items() if holds})
     if made.observation.queue.per_node:
         _check_pairs(made, scenario)
     made = _with_pools(made, scenario)
@@ -415,44 +419,41 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
     return made.model_copy(update={"observation": seen.model_copy(update=tables)})
 
 
+def kinds_of(made: Preset) -> list[tuple[str, str]]:
+    """What a preset shows to its agent, as parts of the table of what works with what."""
+    from greenbatch.engine.observe.features import OF_TICKS
+
+    seen = made.observation
+    shown = {
+        "jobs": not seen.queue.per_node, "pairs": seen.queue.per_node, "image": seen.image.ticks > 0,
+        "ticks": any(column.feature in OF_TICKS for column in seen.supply.columns),
+    }  # fmt: skip
+    return [("preset", name) for name, holds in shown.items() if holds]
+
+
 def _with_pools(made: Preset, scenario: Scenario) -> Preset:
     """The preset with what depends on whether the capacity of the machine follows the power.
 
     There, an agent that may wait is asked again at every tick, and suspends if policies may.
-
-    Raises:
-        InputError: it sees ticks ahead, and the machine has none.
     """
-    from greenbatch.engine.observe.features import OF_TICKS
-
     cluster, seen = scenario.cluster, made.observation
-    if cluster.powered is not None:
-        pools = scenario.rules.pools or Pools()
-        settings = {**made.settings, "tick_s": pools.tick_s} if made.action.wait else made.settings
-        action = made.action.model_copy(update={"suspend": made.action.suspend and pools.suspends == "swap"})
-        if seen.image.ticks:
-            units = {"gpus": cluster.gpus, "units": cluster.processors + cluster.gpus}
-            seen = seen.model_copy(update={"image": seen.image.model_copy(update=units)})
-        return made.model_copy(update={"settings": settings, "action": action, "observation": seen})
-    ticks = [column.feature for column in seen.supply.columns if column.feature in OF_TICKS]
-    if ticks or seen.image.ticks:
-        field = "observation.supply.columns" if ticks else "observation.image.ticks"
-        problem = f"{made.name} sees what is powered in the ticks ahead, which {scenario.name} does not have"
-        raise InputError(problem, field=field, fix=USE_POWERED)
-    return made.model_copy(update={"action": made.action.model_copy(update={"suspend": False})})
+    if cluster.powered is None:
+        return made.model_copy(update={"action": made.action.model_copy(update={"suspend": False})})
+    pools = scenario.rules.pools or Pools()
+    settings = {**made.settings, "tick_s": pools.tick_s} if made.action.wait else made.settings
+    action = made.action.model_copy(update={"suspend": made.action.suspend and pools.suspends == "swap"})
+    if seen.image.ticks:
+        units = {"gpus": cluster.gpus, "units": cluster.processors + cluster.gpus}
+        seen = seen.model_copy(update={"image": seen.image.model_copy(update=units)})
+    return made.model_copy(update={"settings": settings, "action": action, "observation": seen})
 
 
 def _check_pairs(made: Preset, scenario: Scenario) -> None:
-    """Refuse a preset that chooses nodes where it cannot.
+    """Refuse a preset that chooses nodes and more than them.
 
     Raises:
-        InputError: the cluster has no nodes, or the preset chooses a delay, backfills or commits to a job.
+        InputError: it chooses a delay, backfills or commits to a job.
     """
-    if not scenario.cluster.on_nodes:
-        problem = f"{made.name} chooses nodes, and {scenario.name} has a pool of processors"
-        raise InputError(
-            problem, field="cluster", fix="use a cluster with [[cluster.groups]], such as ineps/convergence"
-        )
     never = {
         "action.delays": made.chooses_delays, "backfill": made.backfill != "none",
         "settings.sticky": bool(made.settings.get("sticky", scenario.rules.commitment == "sticky")),
