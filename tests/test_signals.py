@@ -1,4 +1,4 @@
-"""Twenty signals at random instants over compare, tune, train --seeds and whatif; ``make kills`` tries forty."""
+"""Twelve signals at random instants over compare, tune, train --seeds and whatif; ``make kills`` tries forty."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ SCRIPT = Path(__file__).with_name("signals.py")
 
 def test_no_process_is_left_and_the_bytes_are_the_same() -> None:
     done = subprocess.run(
-        [sys.executable, str(SCRIPT), "--instants", "20"], capture_output=True, text=True, check=False
+        [sys.executable, str(SCRIPT), "--instants", "12"], capture_output=True, text=True, check=False
     )
     verbs = ("compare", "tune", "seeds", "whatif")
-    told = "".join(rf"{verb}: [1-5] of 5 signals, nothing left, the same bytes\n" for verb in verbs)
+    told = "".join(rf"{verb}: [1-3] of 3 signals, nothing left, the same bytes\n" for verb in verbs)
     assert re.fullmatch(told, done.stdout), done.stdout + done.stderr
