@@ -31,7 +31,7 @@ from greenbatch.engine.prepare import rule_settings
 from greenbatch.engine.program import Program, decider_of
 from greenbatch.engine.scores import queue_now, scores_of
 from greenbatch.engine.state import set_rules
-from greenbatch.engine.views.decode import state_of
+from greenbatch.engine.views.codec import state_of
 from greenbatch.engine.views.driver import ViewDriver
 from greenbatch.engine.views.interface import Start, View, Wait
 from greenbatch.engine.views.session import Session

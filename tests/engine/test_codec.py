@@ -14,9 +14,8 @@ from kinds import MACHINES
 from greenbatch.cluster import Cluster
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.views.decode import state_of
+from greenbatch.engine.views.codec import state_of, view_of
 from greenbatch.engine.views.decode_nodes import MachineOfViews
-from greenbatch.engine.views.encode import view_of
 from greenbatch.engine.views.interface import View
 from greenbatch.engine.views.session import Session
 

@@ -20,7 +20,7 @@ from greenbatch.engine.prediction.protocol import fill, learn, predicts
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
-from greenbatch.engine.views.decode import state_of
+from greenbatch.engine.views.codec import state_of
 from greenbatch.engine.views.interface import Queue, Start, View
 from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError

@@ -154,7 +154,7 @@ def test_fields_of_records_are_no_methods_of_numpy() -> None:
 
 # ---------------------------------------------------------------- slots
 
-SIZES = {"engine/views/decode.py:state_of", "engine/prepare.py:check_slots", "engine/state.py:new_state",
+SIZES = {"engine/views/codec.py:state_of", "engine/prepare.py:check_slots", "engine/state.py:new_state",
          "energy/site.py:horizon_slots", "energy/site.py:_facts", "energy/site.py:month_at",
          "engine/capacity/value.py:_count_until", "engine/capacity/value.py:worth_at", "engine/observe/image.py:draw",
          "engine/observe/features.py:fill_ticks", "policies/compiled/packer.py:_weigh"}  # fmt: skip
@@ -188,7 +188,7 @@ def test_slots_are_computed_in_one_file() -> None:
 # ---------------------------------------------------------------- the clock
 
 MOVERS = {
-    "engine/state.py:new_state": "the first submission", "engine/views/decode.py:state_of": "that of the view",
+    "engine/state.py:new_state": "the first submission", "engine/views/codec.py:state_of": "that of the view",
     "engine/events.py:next_event": "the next event", "engine/events.py:switch_until": "the next switch of a node",
     "engine/events.py:next_slot": "the next slot of the supply",
 }  # fmt: skip

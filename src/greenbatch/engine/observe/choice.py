@@ -27,7 +27,7 @@ from greenbatch.engine.observe.image import CHANNELS, bytes_of
 from greenbatch.engine.observe.stacked import StateType, type_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply
-from greenbatch.engine.views.decode import state_of
+from greenbatch.engine.views.codec import state_of
 from greenbatch.engine.views.interface import View
 
 

@@ -1,4 +1,4 @@
-"""A machine made from the nodes and placements of a view; `encode` does the reverse.
+"""A machine made from the nodes and placements of a view; `codec.view_of` does the reverse.
 
 One compiled pass writes all records: with a NumPy call for each field, it took most of the time of a decision.
 """
@@ -6,7 +6,7 @@ One compiled pass writes all records: with a NumPy call for each field, it took 
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, cast, get_type_hints
+from typing import Any, cast
 
 import numba
 import numpy as np
@@ -16,23 +16,16 @@ from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled_small, entry
 from greenbatch.engine.machine.demands import Asked, fill_demands, memory_mb, most_gpus, partitions_of
 from greenbatch.engine.machine.idle_nodes import nodes_of
-from greenbatch.engine.machine.node_tables import OFF, ON, Demand, Listed, Node, Nodes, Share
+from greenbatch.engine.machine.node_tables import OFF, ON, Demand, Nodes, Share
 from greenbatch.engine.observe.stacked import fork
-from greenbatch.engine.records import Bools, Floats, Ints, MachineTotals, Table, record_of, table_of
+from greenbatch.engine.records import Floats, MachineTotals, record_of, table_of
 from greenbatch.engine.views.interface import Nodes as SeenNodes
-from greenbatch.engine.views.interface import Placements, Running, View
+from greenbatch.engine.views.interface import Placements, View, types_of
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
 FIT, UNEQUAL, NODES_DIFFER = range(3)
 """Whether the parts of a view fit together and the cluster."""
-
-_TYPES: dict[Any, Any] = {Floats: np.float64, Ints: np.int64, Bools: np.bool_}
-_TYPES_OF = {
-    part: [_TYPES[column] for column in get_type_hints(part).values()]
-    for part in (Asked, Running, SeenNodes, Placements)
-}
-"""Class of columns -> their types. Views may have others, such as those that pandas prefers."""
 
 
 class MachineOfViews:
@@ -42,32 +35,35 @@ class MachineOfViews:
         self.cluster = cluster
         self._idle: Any = nodes_of(cluster, _NO_JOBS)
         self._idle.counts.is_uniform = self._idle.counts.is_plain = 0  # which only saves time
+        self._idle.lists["at_least"] = 0  # nodes are counted as they are filled in
         self._most_gpus, self._fill = most_gpus(cluster), _compiled(numba.typeof(self._idle))
 
     def __call__(self, view: View) -> Nodes:
         """The machine of a view: demands of the waiting jobs, then of the running ones, and where they run.
 
-        Its totals are zero until `decode.state_of` sets those of every machine.
+        Its totals are zero until `codec.state_of` sets those of every machine.
 
         Raises:
             InputError: the columns of a part differ in length, a placement is of no running job or node, nodes are not
                 those of the cluster or have more free or in use than there is, or a job is of a partition that the
                 cluster does not have.
         """
-        idle, queue, extra, placed = self._idle, view.queue, view.queue.attributes, view.placements
+        idle, queue, extra, running, placed = self._idle, view.queue, view.attributes, view.running, view.placements
         waiting = view.job_id.shape[0]
         made: Nodes = idle._replace(
-            totals=record_of(MachineTotals), nodes=table_of(Node, idle.nodes.shape[0]),
-            demands=table_of(Demand, waiting + view.running.job_id.shape[0]),
-            shares=table_of(Share, placed.node.shape[0]), lists=table_of(Listed, idle.lists.shape[0]),
+            totals=record_of(MachineTotals), nodes=_copied(idle.nodes), lists=_copied(idle.lists),
+            demands=table_of(Demand, waiting + running.job_id.shape[0]), shares=table_of(Share, placed.node.shape[0]),
         )  # fmt: skip
         asked = Asked(
             queue.processors, extra.nodes, extra.gpus, extra.exclusive, memory_mb(extra.requested_memory_kb),
             queue.requested_time_s, queue.requested_time_s, extra.memory_volume_mb, extra.requested_energy_j,
             queue.power_w,
         )  # fmt: skip
-        parts = map(_typed, (asked, view.running, view.nodes, placed))
-        found = self._fill(made, idle.nodes, idle.lists, self._most_gpus, *parts)
+        parts = (view.job_id, *asked), running[:3], (idle.nodes, *view.nodes), placed
+        found = UNEQUAL
+        if all(len(set(map(len, part))) == 1 for part in parts):
+            times_s = (np.asarray(each, np.float64) for each in (running.start_s, running.expected_end_s))
+            found = self._fill(made, self._most_gpus, *times_s, *map(_typed, (asked, view.nodes, placed)))
         if found == NODES_DIFFER:
             problem = "are not those of the cluster, or have more free or in use than there is"
             fix = "give the nodes in the order of the cluster, each with what is free there"
@@ -106,77 +102,54 @@ _NO_JOBS = Workload.from_columns(
 )
 
 
+def _copied(table: Any) -> Any:
+    """A copy of records byte by byte: NumPy would copy them field by field."""
+    return np.ndarray(table.shape, table.dtype, bytearray(table))
+
+
 def _typed(part: Any) -> Any:
     """A part of a view with columns of the types that compiled code expects."""
-    kind = type(part)
-    return kind(*map(np.asarray, part, _TYPES_OF[kind]))
+    kind: Any = type(part)
+    return kind(*map(np.asarray, part, types_of(kind)))
 
 
 def _fill(
-    machine: Nodes, nodes: Table[Node], lists: Table[Listed], most_gpus: int, asked: Asked, running: Running,
-    seen: SeenNodes, placed: Placements,
+    machine: Nodes, most_gpus: int, begin_s: Floats, end_s: Floats, asked: Asked, seen: SeenNodes, placed: Placements
 ) -> int:  # fmt: skip
     """Write the records of a machine; return `FIT`, or why the parts of the view do not fit together.
 
     Args:
-        machine: the machine, whose tables are zero.
-        nodes: those of the idle machine.
-        lists: those of the idle machine.
+        machine: the machine, whose nodes are idle and in no list; its other tables are zero.
         most_gpus: GPUs of the node that has most.
+        begin_s: when each running job started. [s]
+        end_s: when it is to end. [s]
         asked: what the waiting jobs ask for.
-        running: the running jobs.
         seen: what is free on the nodes.
         placed: where the running jobs run.
     """
-    if not _fit_together(nodes, asked, running, seen, placed):
-        return UNEQUAL
-    first = asked.processors.shape[0]
+    first, nodes = asked.processors.shape[0], machine.nodes
+    for k in range(placed.node.shape[0]):
+        if not (0 <= placed.node[k] < nodes.shape[0] and 0 <= placed.running[k] < begin_s.shape[0]):
+            return UNEQUAL
     fill_demands(asked, most_gpus, machine.demands)
     for k in range(first):
         machine.demands[k].is_modelled = machine.demands[k].power_w == 0.0
-    for k in range(running.start_s.shape[0]):
-        demand, begin_s = machine.demands[first + k], running.start_s[k]
-        demand.begin_s, demand.requested_s = begin_s, running.expected_end_s[k] - begin_s
+    for k in range(begin_s.shape[0]):
+        demand = machine.demands[first + k]
+        demand.begin_s, demand.requested_s = begin_s[k], end_s[k] - begin_s[k]
         demand.first, demand.pace, demand.draw = -1, 1.0, 1.0
-    for k in range(lists.shape[0]):
-        machine.lists[k].order = lists[k].order
     for n in range(nodes.shape[0]):
-        _fill_node(machine, n, nodes, seen)
+        node, free = nodes[n], seen.free_processors[n]  # nothing runs there yet
+        node.free, node.free_gpus, node.free_memory_mb = free, seen.free_gpus[n], seen.free_memory_mb[n]
+        node.phase = ON if seen.is_on[n] else OFF
+        for p in range(min(free + 1, machine.lists.shape[0])):
+            machine.lists[p].at_least += 1
     for k in range(placed.node.shape[0] - 1, -1, -1):  # the lists begin with the first rows
         _fill_share(machine, k, first, placed)
     for n in range(nodes.shape[0]):
         if not _is_possible(machine, n, seen):
             return NODES_DIFFER
     return FIT
-
-
-@compiled_small
-def _fit_together(
-    nodes: Table[Node], asked: Asked, running: Running, seen: SeenNodes, placed: Placements
-) -> bool:  # fmt: skip
-    """Whether columns are equally long, and placements are of nodes and jobs that exist."""
-    fit = len(running.start_s) == len(running.expected_end_s)
-    for column in asked:
-        fit &= len(column) == len(asked.processors)
-    fit &= len(seen.free_processors) == len(seen.free_gpus) == len(seen.free_memory_mb) == len(seen.is_on) == len(nodes)
-    fit &= len(placed.running) == len(placed.processors) == len(placed.taken) == len(placed.gpus) == len(placed.node)
-    fit &= len(placed.memory_mb) == len(placed.memory_volume_mb) == len(placed.node)
-    if not fit:
-        return False
-    for k in range(len(placed.node)):
-        fit &= 0 <= placed.node[k] < len(nodes) and 0 <= placed.running[k] < len(running.start_s)
-    return bool(fit)
-
-
-@compiled_small
-def _fill_node(machine: Nodes, n: int, nodes: Table[Node], seen: SeenNodes) -> None:
-    """A node with what is free on it; nothing runs there yet."""
-    machine.nodes[n] = nodes[n]
-    node, free = machine.nodes[n], seen.free_processors[n]
-    node.free, node.free_gpus, node.free_memory_mb = free, seen.free_gpus[n], seen.free_memory_mb[n]
-    node.phase = ON if seen.is_on[n] else OFF
-    for p in range(min(free + 1, machine.lists.shape[0])):
-        machine.lists[p].at_least += 1
 
 
 @compiled_small
@@ -213,12 +186,15 @@ def _fill_share(machine: Nodes, k: int, first: int, placed: Placements) -> None:
 @cache
 def _compiled(machine: Any) -> Any:
     """`_fill` for machines of a type of Numba's, compiled or loaded from the cache on first use."""
-    tables = [machine.types[machine.fields.index(name)] for name in ("nodes", "lists")]
-    signature = types.int64(machine, *tables, types.int64, *map(_columns_type, _TYPES_OF))
-    return entry("machine-of-view", _fill, signature)
+    times_s, parts = [_column_type(np.float64)] * 2, map(_columns_type, (Asked, SeenNodes, Placements))
+    return entry("machine-of-view", _fill, types.int64(machine, types.int64, *times_s, *parts))
 
 
 def _columns_type(part: Any) -> Any:
-    """Numba's type of a class of columns, which may be columns of larger tables."""
-    kinds = [types.Array(numba.from_dtype(np.dtype(kind)), 1, "A") for kind in _TYPES_OF[part]]
-    return types.BaseTuple.from_types(kinds, part)
+    """Numba's type of a class of columns."""
+    return types.BaseTuple.from_types(list(map(_column_type, types_of(part))), part)
+
+
+def _column_type(kind: Any) -> Any:
+    """Numba's type of a column, which may be one of a larger table."""
+    return types.Array(numba.from_dtype(np.dtype(kind)), 1, "A")

@@ -30,9 +30,8 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.scores import queue_now, scores_of
 from greenbatch.engine.state import State, set_rules
 from greenbatch.engine.views.check import checked_view
-from greenbatch.engine.views.decode import state_of
+from greenbatch.engine.views.codec import state_of, view_of
 from greenbatch.engine.views.decode_nodes import MachineOfViews
-from greenbatch.engine.views.encode import view_of
 from greenbatch.engine.views.interface import CAUSES, Charge, Decision, Policy, Start, View, Wait
 from greenbatch.engine.views.memory import Memory, Ran, Waited, known_jobs, read_memory, workload_of, write_memory
 from greenbatch.engine.views.session import carry_out

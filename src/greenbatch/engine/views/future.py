@@ -16,7 +16,7 @@ from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Ints
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State, set_rules
-from greenbatch.engine.views.decode import state_of
+from greenbatch.engine.views.codec import state_of
 from greenbatch.engine.views.interface import NOT_PREDICTED, View
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from functools import cache
+from typing import Any, NamedTuple, Protocol, get_type_hints
 
 import numpy as np
 
@@ -19,6 +20,13 @@ from greenbatch.engine.records import Bools, Floats, Ints
 
 CAUSES = {ARRIVAL: "arrival", COMPLETION: "completion", WAKE_UP: "wake-up", SLOT: "supply"}
 """Kinds of events after which a policy is asked."""
+_TYPES: dict[Any, Any] = {Floats: np.float64, Ints: np.int64, Bools: np.bool_}
+
+
+@cache
+def types_of(part: Any) -> list[Any]:
+    """Types of the columns of a part; a view from outside may have others, such as those that pandas prefers."""
+    return [_TYPES[column] for column in get_type_hints(part).values()]
 
 
 class Attributes(NamedTuple):
@@ -63,8 +71,8 @@ class Predicted(NamedTuple):
     """Mean of 1 / max(run time, 10 s): the slowdown that a second of waiting costs. [1/s]"""
 
 
-_NONE, _NOTHING = np.zeros(0, np.int64), np.zeros(0)
-NOT_PREDICTED = Predicted(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING)
+_NOTHING = np.zeros(0)
+NOT_PREDICTED = Predicted(*[_NOTHING] * len(Predicted._fields))
 """No predictor."""
 
 
@@ -139,7 +147,7 @@ class Placements(NamedTuple):
     """Data that each processor moves from and to memory, 0 if unknown. [MB]"""
 
 
-NOWHERE = Placements(_NONE, _NONE, _NONE, _NONE, _NONE, _NOTHING, _NOTHING)
+NOWHERE = Placements(*(np.zeros(0, each) for each in types_of(Placements)))
 """Placements on a pool."""
 
 

@@ -26,7 +26,7 @@ from greenbatch.engine.scores import queue_now, scores_of
 from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.state import State
 from greenbatch.engine.views.answers import action_of
-from greenbatch.engine.views.encode import view_of
+from greenbatch.engine.views.codec import view_of
 from greenbatch.engine.views.interface import Charge, Decision, Policy, Start, Supply, View, Wait
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload

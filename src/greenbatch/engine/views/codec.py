@@ -1,7 +1,7 @@
-"""A view as a state, in which compiled policies decide: `encode` does the reverse.
+"""A state as a view, which is what a policy sees of it, and a view as a state, in which compiled policies decide.
 
-The state is that of a simulation, as far as the view contains one: waiting jobs, running jobs by expected end, the
-forecast and the clock. Nothing else is required, so a view of a live queue is sufficient.
+The state of a view is that of a simulation, as far as the view contains one: waiting jobs, running jobs by expected
+end, the forecast and the clock. Nothing else is required, so a view of a live queue is sufficient.
 """
 
 from __future__ import annotations
@@ -11,16 +11,109 @@ from typing import Any, cast
 import numpy as np
 
 from greenbatch.energy.slots import interval_at
+from greenbatch.engine.capacity.varying import Varying
+from greenbatch.engine.machine.node_tables import ON, Nodes
 from greenbatch.engine.machine.pool import Pool
 from greenbatch.engine.machine.resources import Machine
-from greenbatch.engine.power.build import supply_of_series
+from greenbatch.engine.power.build import seen_storage, supply_of_series
 from greenbatch.engine.power.costs import no_costs
 from greenbatch.engine.power.protocol import Power, power_of
 from greenbatch.engine.prediction.known import no_predictor
-from greenbatch.engine.prediction.protocol import Predictor
-from greenbatch.engine.records import MachineTotals, Prediction, Slots, record_of, table_of
+from greenbatch.engine.prediction.protocol import Predictor, predicts
+from greenbatch.engine.records import Int32s, Ints, MachineTotals, Prediction, Slots, record_of, table_of
+from greenbatch.engine.scores import queue_now
 from greenbatch.engine.state import State, allocate, log_rows
-from greenbatch.engine.views.interface import View
+from greenbatch.engine.views import interface as seen
+from greenbatch.engine.views.interface import CAUSES, NOWHERE, Placements, View, types_of
+
+# ---------------------------------------------------------------- a state as a view
+
+
+def view_of(state: State, job_id: Any, supply: seen.Supply) -> View:
+    """What a policy sees of a state.
+
+    Args:
+        state: the state.
+        job_id: number of each job, shape (n,).
+        supply: the forecast.
+    """
+    c, jobs, queue = state.clock, cast(Any, state.jobs), queue_now(state)
+    running: Any = state.expected[c.expected_first : c.expected_first + c.running]
+    waiting, rows = state.queue.job[c.first : c.last], running["job"]
+    if predicts(state.predictor):
+        expected_s = state.predictor.jobs["expected_time_s"][rows]
+    else:
+        expected_s = jobs["requested_s"][rows]
+        queue = queue._replace(predicted=queue.predicted._replace(expected_time_s=queue.requested_time_s))
+    known = (running[name] for name in ("start_s", "end_s", "processors", "power_w"))
+    nodes, placements = _nodes(state.machine, rows)
+    return View(
+        now_s=float(c.now_s), job_id=job_id[waiting], queue=queue,
+        running=_copied(seen.Running, job_id[rows], *known, jobs["user"][rows], expected_s),
+        nodes=nodes, placements=placements, supply=supply, load_w=float(state.machine.totals.load_w),
+        last_submission_s=float(c.arrived_s), submitted=int(c.arrived), cause=CAUSES.get(int(c.event), "decision"),
+        storage=seen_storage(state.power), capacity=_capacity(state, waiting, job_id),
+    )  # fmt: skip
+
+
+def _copied(kind: Any, *columns: Any) -> Any:
+    """A part of a view with copies of some columns, of the types that it has."""
+    return kind(*map(np.array, columns, types_of(kind)))
+
+
+def _nodes(machine: Machine, running: Int32s) -> tuple[seen.Nodes, Placements]:
+    """The fields ``nodes`` and ``placements`` of a view.
+
+    Args:
+        machine: the machine.
+        running: rows of the running jobs, in the order of the view.
+    """
+    if not isinstance(machine, Nodes):
+        totals = machine.totals
+        return _copied(seen.Nodes, [totals.processors], [totals.free], [totals.base_power_w]), NOWHERE
+    nodes: Any = machine.nodes
+    is_on = nodes["phase"] == ON
+    idle_w, free = np.where(is_on, nodes["idle_w"], 0.0), (nodes["free_gpus"], nodes["free_memory_mb"])
+    shown = _copied(seen.Nodes, nodes["processors"], nodes["free"], idle_w, *free, is_on)
+    return shown, _placements(machine, running)
+
+
+def _placements(machine: Nodes, running: Int32s) -> Placements:
+    """Where the running jobs run: the first part of each, then the second of those that have one, and so on."""
+    demands, shares = cast(Any, machine.demands), cast(Any, machine.shares)
+    jobs, parts, rows = np.arange(len(running)), demands["first"][running], []
+    while jobs.size:
+        rows.append((jobs, parts))
+        parts = shares["of_job"][parts]
+        jobs, parts = jobs[parts >= 0], parts[parts >= 0]
+    if not rows:
+        return NOWHERE
+    at, which = (np.concatenate(column) for column in zip(*rows, strict=True))
+    shown = (shares[name][which] for name in ("node", "processors", "taken", "gpus", "memory_mb"))
+    return _copied(Placements, at, *shown, demands["volume_mb"][running[at]])
+
+
+def _capacity(state: State, waiting: Int32s, job_id: Ints) -> seen.Capacity | None:
+    """The field ``capacity`` of a view.
+
+    Args:
+        state: the state.
+        waiting: rows of the waiting jobs, in the order of the view.
+        job_id: number of each job.
+    """
+    capacity = state.capacity
+    if not isinstance(capacity, Varying):
+        return None
+    counts, levels = cast(Any, capacity.counts), cast(Any, capacity.levels)[capacity.counts.level :]
+    known = levels[levels["time_s"] <= state.clock.now_s + counts.horizon_s]
+    ready, suspended = capacity.ready[: counts.ready], capacity.suspended[: counts.suspended]
+    return seen.Capacity(
+        np.isin(waiting, ready), int(state.machine.totals.free_gpus), known["time_s"].copy(),
+        known["processors"].astype(np.int64), known["gpus"].astype(np.int64), job_id[suspended],
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------- a view as a state
 
 
 def state_of(
