@@ -90,7 +90,8 @@ def _placements(machine: Nodes, running: Int32s) -> Placements:
         return NOWHERE
     at, which = (np.concatenate(column) for column in zip(*rows, strict=True))
     shown = (shares[name][which] for name in ("node", "processors", "taken", "gpus", "memory_mb"))
-    return _copied(Placements, at, *shown, demands["volume_mb"][running[at]])
+    made: Placements = _copied(Placements, at, *shown, demands["volume_mb"][running[at]])
+    return made
 
 
 def _capacity(state: State, waiting: Int32s, job_id: Ints) -> seen.Capacity | None:

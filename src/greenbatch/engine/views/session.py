@@ -9,7 +9,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.codes import BY_SCORE, LOG_FULL, NO_DELAY
+from greenbatch.engine import codes
 from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.failures import check, refuse_command, waits_forever
 from greenbatch.engine.log import Readings, drain, drained, new_readings
@@ -21,13 +21,14 @@ from greenbatch.engine.power.costs import costs_of
 from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program, with_scores_of_now
+from greenbatch.engine.records import Clock
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.scores import queue_now, scores_of
 from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.state import State
-from greenbatch.engine.views.answers import action_of
+from greenbatch.engine.step import Action
 from greenbatch.engine.views.codec import view_of
-from greenbatch.engine.views.interface import Charge, Decision, Policy, Start, Supply, View, Wait
+from greenbatch.engine.views.interface import Charge, Decision, Policy, Start, Supply, Suspend, View, Wait
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -85,7 +86,7 @@ class Session:
             SupplyExhausted: the clock left a power series that does not repeat.
         """
         while not self._advance(self.state):
-            if self.state.clock.status != LOG_FULL:
+            if self.state.clock.status != codes.LOG_FULL:
                 check(self.state, self.program.name, self.site, self.workload, self.cluster)
                 return False
             self.state = drained(self.state, self._readings)
@@ -167,7 +168,7 @@ def _want_nodes(state: State, count: int, decision: Start, position: int, job_id
             not one number of processors, at least 1, for each node.
     """
     most = decision.processors or (ANY,) * len(decision.nodes)
-    if decision.delay != NO_DELAY:
+    if decision.delay != codes.NO_DELAY:
         raise InputError("chooses nodes for a delayed start", field=field, fix="choose them when the job starts")
     if len(most) != len(decision.nodes) or not all(1 <= each <= ANY for each in most):
         problem = f"chose {most!r} processors on {len(decision.nodes)} nodes"
@@ -183,6 +184,66 @@ def _want_nodes(state: State, count: int, decision: Start, position: int, job_id
             job = job_id[state.queue.job[position]]
             problem = f"chose node {node} for job {job}, which has no room for a part of it or not the energy budget"
             raise InputError(problem, field=field, fix="choose a node with enough free processors, GPUs and memory")
+
+
+def action_of(decision: Any, clock: Clock, name: str) -> Action:
+    """The engine's action for a decision of a policy object.
+
+    Args:
+        decision: what the policy returned.
+        clock: the clock at the decision.
+        name: name of the scheduler, for messages.
+
+    Raises:
+        InputError: it is not a decision, the row is not in the queue, nodes or processors are not whole numbers, a
+            delay is negative or over a year, a wait ends before now, or a power is not finite.
+    """
+    if isinstance(decision, Wait):
+        if not (_is_number(decision.until_s) and decision.until_s >= clock.now_s):
+            problem = f"waits until {decision.until_s!r}, but it is {clock.now_s:g} s"
+            raise InputError(problem, field=name, fix="give a later time, or none")
+        return Action(codes.WAIT, 0, codes.NO_DELAY, float(decision.until_s))
+    if isinstance(decision, Charge):
+        if not (_is_number(decision.power_w) and np.isfinite(decision.power_w)):
+            problem = f"commands storage to take {decision.power_w!r} W"
+            raise InputError(problem, field=name, fix="give a finite number, < 0 to discharge")
+        return Action(codes.COMMAND, 0, codes.NO_DELAY, float(decision.power_w))
+    if isinstance(decision, Suspend):
+        return Action(codes.SUSPEND_JOB, 0, codes.NO_DELAY, 0.0)
+    if not isinstance(decision, Start):
+        fix = "return Start(row), Wait(), Suspend() or Charge(power_w)"
+        raise InputError(f"returned {decision!r}", field=name, fix=fix)
+    return _start_of(decision, clock, name)
+
+
+def _start_of(decision: Start, clock: Clock, name: str) -> Action:
+    """The action of a start."""
+    if not isinstance(decision.row, int | np.integer):
+        raise InputError(f"chose row {decision.row!r}", field=name, fix="give a whole number")
+    waiting = clock.last - clock.first
+    if not 0 <= decision.row < waiting:
+        raise InputError(f"chose row {decision.row} of a queue of {waiting}", field=name)
+    for what, numbers in (("nodes", decision.nodes), ("processors", decision.processors)):
+        if not (isinstance(numbers, tuple | list) and all(map(_is_whole, numbers))):
+            raise InputError(f"chose {what} {numbers!r}", field=name, fix="give a tuple of whole numbers")
+    if decision.processors and not decision.nodes:
+        raise InputError("chose processors without nodes", field=name, fix="give nodes too, or leave processors out")
+    if decision.delay not in (codes.NO_DELAY, codes.DELAY_RELEASES, codes.DELAY_FOR):
+        fix = "use Start, Start.after_releases or Start.after_seconds"
+        raise InputError(f"chose a delay of kind {decision.delay!r}", field=name, fix=fix)
+    amount = decision.amount
+    if not _is_number(amount) or (decision.delay != codes.NO_DELAY and not 0 <= amount <= A_YEAR_S):
+        fix = f"it must be >= 0 and at most {A_YEAR_S:g}"
+        raise InputError(f"chose a delay of {amount!r}", field=name, fix=fix)
+    return Action(codes.START_JOB, int(clock.first + decision.row), int(decision.delay), float(amount))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating)
 
 
 def run_policy(session: Session, policy: Policy) -> Outcome:
@@ -209,7 +270,7 @@ def run_plain_rule(state: State, program: Program, decider: Any, readings: Readi
     Raises:
         InputError: the rule does not score every job.
     """
-    state.rules.ranking = BY_SCORE
+    state.rules.ranking = codes.BY_SCORE
     advance, decide = step("advance", state), with_decider("decide", state, decider)
     while True:
         while advance(state):
@@ -218,7 +279,7 @@ def run_plain_rule(state: State, program: Program, decider: Any, readings: Readi
             c.settled = 0
             decide(state, decider)
             c.settled = 0
-        if state.clock.status != LOG_FULL:
+        if state.clock.status != codes.LOG_FULL:
             drain(state, readings)
             return state
         state = drained(state, readings)
