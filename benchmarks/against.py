@@ -141,7 +141,7 @@ def one_decision() -> Work:
 
     preset, resolve = (first_of(f"presets.preset:{name}", f"envs.preset:{name}") for name in ("preset", "resolve"))
     observe = first_of(
-        "engine.observe.choice:observe_view", "engine.from_view:observe_view", "engine.view_state:observe_view"
+        "engine.observe.batch:observe_view", "engine.from_view:observe_view", "engine.view_state:observe_view"
     )
     start, session = (
         first_of("engine.views.interface:Start", "engine.interface:Start", "engine.seam:Start"),

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from greenbatch.engine.observe.choice import observe_view
+from greenbatch.engine.observe.batch import observe_view
 from greenbatch.engine.views.decode_nodes import MachineOfViews
 from greenbatch.engine.views.interface import Start, Wait
 from greenbatch.engine.views.session import Session

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenbatch.cluster import Cluster, NodeGroup
-from greenbatch.engine.observe.choice import observe_view
+from greenbatch.engine.observe.batch import observe_view
 from greenbatch.engine.observe.pair_features import PAIR_FEATURES
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from greenbatch.engine.observe.choice import observe_view
+from greenbatch.engine.observe.batch import observe_view
 from greenbatch.engine.views.interface import Predicted, Start, Wait
 from greenbatch.engine.views.session import Session
 from greenbatch.envs.batch import BatchEnv

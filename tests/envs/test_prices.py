@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from greenbatch.energy import Site
 from greenbatch.energy.grid import Grid
 from greenbatch.energy.storage import Storage
-from greenbatch.engine.observe.choice import observe_view
+from greenbatch.engine.observe.batch import observe_view
 from greenbatch.engine.program import Program
 from greenbatch.engine.views.interface import Start
 from greenbatch.engine.views.session import Session

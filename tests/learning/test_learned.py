@@ -16,7 +16,7 @@ import torch
 from safetensors.numpy import load_file
 
 import greenbatch as gb
-from greenbatch.engine.observe.choice import observe_view
+from greenbatch.engine.observe.batch import observe_view
 from greenbatch.engine.simulate import simulate
 from greenbatch.engine.views.interface import Start, View, Wait
 from greenbatch.engine.views.session import Session

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from greenbatch.cluster.capacity import USE_POWERED
 from greenbatch.engine.observe import batch as engine
-from greenbatch.engine.observe.image import CHANNELS, bytes_of
+from greenbatch.engine.observe.image import CHANNELS
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import InputError
 from greenbatch.presets.layout import layout_of, program_of
@@ -250,7 +250,7 @@ class Buffers:
     """Observation buffers of one thread's share of the simulations."""
 
     def __init__(self, layout: engine.Layout, environments: int, jobs: int, each: int, units: int) -> None:
-        self.seen = _buffers(layout, environments, jobs, each, units)
+        self.seen = engine.new_seen(layout, environments, jobs, jobs, each, units)
         self.environment: Ints = np.zeros(environments, np.int64)
         self.ended: Bools = np.zeros(environments, np.bool_)
         self.counts: Ints = np.zeros(3, np.int64)
@@ -313,18 +313,3 @@ def _whole_numbers(values: Any, field: str, dimensions: int) -> Ints:
     if array.ndim != dimensions:
         raise InputError(f"have shape {array.shape}", field=field, fix=f"give {dimensions} dimension(s)")
     return np.ascontiguousarray(array, dtype=np.int64)
-
-
-def _buffers(layout: engine.Layout, environments: int, jobs: int, each: int, units: int) -> engine.Seen:
-    """Buffers for observations, with some rows for each visible job."""
-    rows = environments * (min(layout.queue_rows, jobs) * each + layout.suspend + layout.wait)
-    beside = environments * min(layout.running_rows, jobs)
-    return engine.Seen(
-        queue=np.zeros((rows, len(layout.queue)), np.float32), queue_offsets=np.zeros(environments + 1, np.int64),
-        selectable=np.zeros(rows, np.bool_), running=np.zeros((beside, len(layout.running)), np.float32),
-        running_offsets=np.zeros(environments + 1, np.int64),
-        supply=np.zeros((environments, layout.supply_rows, len(layout.supply)), np.float32),
-        slot=np.zeros(environments, np.int64), state=np.zeros((environments, len(layout.state)), np.float32),
-        delays=np.zeros((environments, len(layout.delays)), np.bool_),
-        image=np.zeros((environments, len(CHANNELS), layout.image_ticks, bytes_of(units)), np.uint8),
-    )  # fmt: skip

@@ -99,7 +99,7 @@ class NetworkPolicy:
         Raises:
             InputError: the machine is larger than in training, or the scores are not finite.
         """
-        from greenbatch.engine.observe.choice import observe_view
+        from greenbatch.engine.observe.batch import observe_view
 
         self._check_size(int(view.nodes.processors.sum()))
         return self._answer(observe_view(view, self.layout, self._machine(view)))
@@ -110,7 +110,7 @@ class NetworkPolicy:
         Raises:
             InputError: the machine is not the one of the training, or the scores are not finite.
         """
-        from greenbatch.engine.observe.choice import carry_out, observe_state
+        from greenbatch.engine.observe.batch import carry_out, observe_state
 
         self._check_size(int(state.machine.totals.processors))
         self._check_image(state)

@@ -1,4 +1,4 @@
-"""Many simulations side by side, each waiting for a decision: step them and write their observations.
+"""Many simulations side by side, each waiting for a decision: step them and write their observations; or one of them.
 
 Arrays of `State` with an additional first axis. A step works on some of the simulations and does not touch the others,
 so threads can share a batch; the result does not depend on how they share it.
@@ -7,7 +7,7 @@ so threads can share a batch; the result does not depend on how they share it.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numba
 import numpy as np
@@ -21,15 +21,18 @@ from greenbatch.engine.compile import compiled_small, entry, whole
 from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.machine.node_choice import node_count, want
 from greenbatch.engine.machine.node_tables import ANY
+from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe import features
-from greenbatch.engine.observe.image import draw
+from greenbatch.engine.observe.image import CHANNELS, bytes_of, draw
 from greenbatch.engine.observe.pair_rows import fill_pair_choices, fill_pair_rows
 from greenbatch.engine.observe.reward_totals import update_totals
-from greenbatch.engine.observe.stacked import Batch, StateType, batch_type, one_of
+from greenbatch.engine.observe.stacked import Batch, StateType, batch_type, one_of, type_of
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, advance, apply, start_now, wait_until
+from greenbatch.engine.views.codec import state_of
+from greenbatch.engine.views.interface import View
 
 
 class Layout(NamedTuple):
@@ -87,9 +90,37 @@ class Seen(NamedTuple):
     """uint8, see `engine.observe.image`."""
 
 
+def new_seen(layout: Layout, simulations: int, jobs: int, running: int, each: int, units: int) -> Seen:
+    """Buffers for the observations of some simulations.
+
+    Args:
+        layout: layout of observations and actions.
+        simulations: number of simulations.
+        jobs: largest number of waiting jobs in one of them.
+        running: largest number of running jobs.
+        each: rows of a job: nodes, if there is one for each, or 1.
+        units: processors and GPUs of the machine, for the image.
+    """
+    rows = simulations * (min(layout.queue_rows, jobs) * each + layout.suspend + layout.wait)
+    beside, single = simulations * min(layout.running_rows, running), np.float32
+    queue, other, supply, state, delays = (len(columns) for columns in layout[:5])
+    return Seen(
+        np.zeros((rows, queue), single), np.zeros(simulations + 1, np.int64), np.zeros(rows, np.bool_),
+        np.zeros((beside, other), single), np.zeros(simulations + 1, np.int64),
+        np.zeros((simulations, layout.supply_rows, supply), single), np.zeros(simulations, np.int64),
+        np.zeros((simulations, state), single), np.zeros((simulations, delays), np.bool_),
+        np.zeros((simulations, len(CHANNELS), layout.image_ticks, bytes_of(units)), np.uint8),
+    )  # fmt: skip
+
+
 def kind_of(dtype: Any, dimensions: int) -> Any:
     """Compiled type of a contiguous array."""
     return types.Array(numba.from_dtype(np.dtype(dtype)), dimensions, "C")
+
+
+def tuple_of(part: Any, *kinds: tuple[Any, int]) -> Any:
+    """Compiled type of a tuple of contiguous arrays, each of a type and a number of dimensions."""
+    return types.BaseTuple.from_types([kind_of(*each) for each in kinds], part)
 
 
 LAYOUT_TYPE = types.NamedTuple(
@@ -98,11 +129,9 @@ LAYOUT_TYPE = types.NamedTuple(
     Layout,
 )  # fmt: skip
 """Compiled type of `Layout`."""
-SEEN_TYPE = types.NamedTuple(
-    [kind_of(np.float32, 2), kind_of(np.int64, 1), kind_of(np.bool_, 1), kind_of(np.float32, 2), kind_of(np.int64, 1),
-     kind_of(np.float32, 3), kind_of(np.int64, 1), kind_of(np.float32, 2), kind_of(np.bool_, 2),
-     kind_of(np.uint8, 4)],
-    Seen,
+SEEN_TYPE = tuple_of(
+    Seen, (np.float32, 2), (np.int64, 1), (np.bool_, 1), (np.float32, 2), (np.int64, 1), (np.float32, 3), (np.int64, 1),
+    (np.float32, 2), (np.bool_, 2), (np.uint8, 4),
 )  # fmt: skip
 """Compiled type of `Seen`."""
 
@@ -264,9 +293,60 @@ def step(
 @cache
 def compiled_step(states: StateType) -> Any:
     """`step` for a batch of states of a type, compiled or loaded from the cache on first use."""
-    numbers = kind_of(np.int64, 1)
-    actions, ended = kind_of(np.int64, 2), kind_of(np.bool_, 1)
-    signature = types.void(
-        batch_type(states), LAYOUT_TYPE, numbers, actions, SEEN_TYPE, numbers, ended, numbers
-    )  # fmt: skip
-    return entry("batch-step", step, signature)
+    numbers, actions, ended = kind_of(np.int64, 1), kind_of(np.int64, 2), kind_of(np.bool_, 1)
+    of_all = LAYOUT_TYPE, numbers, actions, SEEN_TYPE, numbers, ended, numbers
+    return entry("batch-step", step, types.void(batch_type(states), *of_all))
+
+
+# ---------------------------------------------------------------- one simulation
+
+
+def observe_state(state: State, layout: Layout) -> Seen:
+    """The observation of a policy in the state of a simulation: tables as for a batch of one.
+
+    Args:
+        state: the state, in which at least one job waits.
+        layout: layout of observations and actions.
+    """
+    clock, machine = cast(Any, state.clock), cast(Any, state.machine)
+    each, units = machine.nodes.shape[0] if layout.per_node else 1, int(machine.totals.processors) + layout.image_gpus
+    seen = new_seen(layout, 1, int(clock["last"] - clock["first"]), int(clock["running"]), each, units)
+    _compiled_choice("observe", type_of(state))(state, layout, seen)
+    shown = int(seen.queue_offsets[1])  # fewer where not all waiting jobs can be chosen
+    return seen._replace(queue=seen.queue[:shown], selectable=seen.selectable[:shown])
+
+
+def carry_out(state: State, layout: Layout, row: int, delay: int) -> None:
+    """Carry out the choice of a row and a delay in the state that was observed."""
+    _compiled_choice("act", type_of(state))(state, layout, row, delay)
+
+
+def _observe(s: State, layout: Layout, seen: Seen) -> None:
+    s, layout, seen = by_reference(s), by_reference(layout), by_reference(seen)
+    fill_choices(s, layout, seen, 0)
+    observe_one(s, layout, seen, 0)
+
+
+def _act(s: State, layout: Layout, row: int, delay: int) -> None:
+    s, layout = by_reference(s), by_reference(layout)
+    apply(s, chosen_action(s, layout, row, delay))
+    s.clock.settled = 0
+
+
+@cache
+def _compiled_choice(name: str, states: StateType) -> Any:
+    codes: dict[str, tuple[Any, list[Any]]] = {"observe": (_observe, [SEEN_TYPE]), "act": (_act, [types.int64] * 2)}
+    function, given = codes[name]
+    return entry(name, function, types.void(states.numba, LAYOUT_TYPE, *given))
+
+
+def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> Seen:
+    """The observation of a learned policy for a view: tables as for a batch of one simulation.
+
+    Args:
+        view: the view, with at least one waiting job.
+        layout: layout of observations and actions.
+        machine: the machine of the view, see `engine.views.decode_nodes.MachineOfViews`; by default a pool.
+    """
+    state = state_of(view, machine=machine, attributes=bool(layout.attributes))
+    return observe_state(state, layout._replace(image_ticks=0))  # of a varying capacity, not driven from views

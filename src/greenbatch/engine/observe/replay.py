@@ -18,18 +18,8 @@ from numba import types
 from greenbatch.engine.compile import compiled, compiled_small, entry, whole
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.machine_code.references import by_reference
-from greenbatch.engine.observe.batch import (
-    LAYOUT_TYPE,
-    SEEN_TYPE,
-    Layout,
-    Seen,
-    chosen_action,
-    kind_of,
-    next_choice,
-    observe_one,
-    rows_of,
-    visible_jobs,
-)
+from greenbatch.engine.observe import batch as many
+from greenbatch.engine.observe.batch import LAYOUT_TYPE, SEEN_TYPE, Layout, Seen, kind_of, tuple_of
 from greenbatch.engine.observe.features import job_in
 from greenbatch.engine.observe.stacked import Batch, StateType, batch_type, one_of
 from greenbatch.engine.records import Bools, Floats, Ints
@@ -65,19 +55,18 @@ class Taken(NamedTuple):
     """Value of each reward term before the action, shape (k, t)."""
 
 
-RECORD_TYPE = types.NamedTuple(
-    [kind_of(np.float64, 2), kind_of(np.int64, 2), kind_of(np.bool_, 2), kind_of(np.bool_, 2),
-     kind_of(np.int64, 1), kind_of(np.int64, 1)], Record,
-)  # fmt: skip
+RECORD_TYPE = tuple_of(
+    Record, (np.float64, 2), (np.int64, 2), (np.bool_, 2), (np.bool_, 2), (np.int64, 1), (np.int64, 1)
+)
 """Compiled type of `Record`."""
-TAKEN_TYPE = types.NamedTuple([kind_of(np.int64, 1), kind_of(np.float64, 1), kind_of(np.float64, 2)], Taken)
+TAKEN_TYPE = tuple_of(Taken, (np.int64, 1), (np.float64, 1), (np.float64, 2))
 """Compiled type of `Taken`."""
 
 
 @compiled
 def _row_of(s: State, layout: Layout, job: int) -> int:
     """The row of a waiting job, -1 if it is not seen."""
-    for row in range(visible_jobs(s, layout)):
+    for row in range(many.visible_jobs(s, layout)):
         if job_in(s, row) == job:
             return row
     return -1
@@ -114,8 +103,8 @@ def _next_start_s(s: State, record: Record, b: int) -> float:
 @compiled_small
 def _next_recorded(s: State, layout: Layout, seen: Seen, a: int, batch: Batch, b: int, record: Record) -> int:
     """The action of the next decision, -1 at the end; what can be chosen is written to row ``a`` of ``seen``."""
-    while next_choice(s, layout, seen, a, batch, b):
-        row, last = _due_row(s, layout, record, b), rows_of(s, layout) - 1
+    while many.next_choice(s, layout, seen, a, batch, b):
+        row, last = _due_row(s, layout, record, b), many.rows_of(s, layout) - 1
         if row >= 0:
             return row
         if layout.wait and seen.selectable[seen.queue_offsets[a] + last]:
@@ -127,9 +116,9 @@ def _next_recorded(s: State, layout: Layout, seen: Seen, a: int, batch: Batch, b
 
 @compiled_small
 def _carry_out(s: State, layout: Layout, row: int, record: Record, b: int) -> None:
-    if row < visible_jobs(s, layout):
+    if row < many.visible_jobs(s, layout):
         record.begun[b, job_in(s, row)] = True
-        apply(s, chosen_action(s, layout, row, 0))
+        apply(s, many.chosen_action(s, layout, row, 0))
     else:
         apply(s, wait_until(_next_start_s(s, record, b)))
     s.clock.settled = 0
@@ -156,7 +145,7 @@ def replay(batch: Batch, layout: Layout, b: int, record: Record, seen: Seen, tak
         row = _next_recorded(s, layout, seen, written, batch, b, record)
         going = row >= 0
         if going:
-            observe_one(s, layout, seen, written)
+            many.observe_one(s, layout, seen, written)
             taken.row[written], taken.time_s[written] = row, s.clock.now_s
             for k in range(batch.values.shape[1]):
                 taken.values[written, k] = batch.values[b, k]
@@ -169,7 +158,5 @@ def replay(batch: Batch, layout: Layout, b: int, record: Record, seen: Seen, tak
 @cache
 def compiled_replay(states: StateType) -> Any:
     """`replay` for a batch of states of a type, compiled or loaded from the cache on first use."""
-    signature = types.void(
-        batch_type(states), LAYOUT_TYPE, types.int64, RECORD_TYPE, SEEN_TYPE, TAKEN_TYPE, kind_of(np.int64, 1)
-    )
-    return entry("batch-replay", replay, signature)
+    of_one = types.int64, RECORD_TYPE, SEEN_TYPE, TAKEN_TYPE, kind_of(np.int64, 1)
+    return entry("batch-replay", replay, types.void(batch_type(states), LAYOUT_TYPE, *of_one))
