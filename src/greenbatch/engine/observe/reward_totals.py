@@ -16,7 +16,7 @@ from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
 from greenbatch.engine.machine.work import begins_s, run_times_vary
 from greenbatch.engine.observe import reward_terms as named
-from greenbatch.engine.records import Floats, Ints, Job, RewardTotals, Table, UserTotals
+from greenbatch.engine.records import Floats, Ints, RewardTotals, Table, UserTotals
 from greenbatch.engine.state import State
 
 SHORTEST_RUN_S = 10.0
@@ -42,7 +42,7 @@ def _count_jobs(s: State, totals: RewardTotals, user_of: Ints, users: Table[User
             totals.jobs_j += (run_s - job.run_s) * job.power_w
             totals.window_work_s += (run_s - job.run_s) * job.processors / s.machine.totals.processors
         wait_s = start_s - job.submit_s
-        bounded = max(1.0, (wait_s + run_s) / max(run_s, SHORTEST_RUN_S))
+        bounded = _bounded_slowdown(wait_s, run_s)
         totals.bounded_slowdown += bounded
         totals.wait_s += wait_s
         totals.turnaround_s += wait_s + run_s
@@ -66,50 +66,62 @@ def _count_value(s: State, totals: RewardTotals, job: int, end_s: float) -> None
     totals.late_value += late * rate
 
 
+_FIGURES = (
+    (service.READY_TICKS, service.READY_TICKS), (service.POOLED_TICKS, service.POOLED_TICKS),
+    (service.SUSPENDED_TICKS, service.SUSPENDED_TICKS), (service.LATE_RUNNING_TICKS, service.LATE_RUNNING_TICKS),
+    (service.PROGRESS, service.PROGRESS), (service.SUSPENSIONS, service.SUSPENSIONS),
+    (service.READY_TICKS, service.LATE_RUNNING_TICKS), (service.PROGRESS, service.LATE_PROGRESS),
+)  # fmt: skip
+"""The first and the last of the figures that make up each term from `named.READY_TICKS` to `named.PROGRESS_VALUE`."""
+
+
 @compiled_small
-def _late(s: State, job: int, term: int) -> float:
-    """What a job that has not finished adds to a term about late jobs."""
-    _, late, rate = worth_of(s.capacity, job, service_figure(s.capacity, service.UNTIL))
-    return (late * rate, 1.0 if late > 0.0 else 0.0, late)[term - named.LATE_VALUE]
+def _bounded_slowdown(wait_s: float, run_s: float) -> float:
+    return float(max(1.0, (wait_s + run_s) / max(run_s, SHORTEST_RUN_S)))
+
+
+@compiled_small
+def _as_it_is(s: State, number: int, start_s: float, term: int) -> float:
+    """What a job that is not counted yet adds to a term: it is late by now, or has been started at a time."""
+    if term >= named.LATE_VALUE:
+        _, late, rate = worth_of(s.capacity, number, service_figure(s.capacity, service.UNTIL))
+        return (late * rate, 1.0 if late > 0.0 else 0.0, late)[term - named.LATE_VALUE]
+    wait_s = float(start_s - s.jobs[number].submit_s)
+    return wait_s if term == named.ACCRUED_WAIT else _bounded_slowdown(wait_s, s.jobs[number].run_s)
 
 
 @compiled
-def _lateness(s: State, totals: RewardTotals, term: int) -> float:
-    """Current value of a term about jobs that are late wherever they are."""
-    c, total = s.clock, (totals.late_value, totals.late_jobs, totals.late_ticks)[term - named.LATE_VALUE]
+def _with_the_others(s: State, total: float, term: int) -> float:
+    """A term about late jobs, or one with jobs as if they started now: its total of counted jobs and all the others."""
+    c, about_late = s.clock, term >= named.LATE_VALUE
     for i in range(c.first, c.last):
-        total += _late(s, whole(s.queue.job[i]), term)
-    for i in range(c.expected_first, c.expected_first + c.running):
-        total += _late(s, whole(s.expected[i].job), term)
+        total += _as_it_is(s, whole(s.queue.job[i]), c.now_s, term)
+    if about_late or run_times_vary(s.machine):
+        for i in range(c.expected_first, c.expected_first + c.running):
+            total += _as_it_is(s, whole(s.expected[i].job), s.expected[i].start_s, term)
     row = 0
-    while suspended_job(s.capacity, row) >= 0:
-        total += _late(s, suspended_job(s.capacity, row), term)
+    while about_late and suspended_job(s.capacity, row) >= 0:
+        total += _as_it_is(s, suspended_job(s.capacity, row), c.now_s, term)
         row += 1
-    return float(total)
+    return total
 
 
 @compiled_small
-def _worth(s: State, totals: RewardTotals, term: int) -> float:  # noqa: PLR0911
+def _worth(s: State, totals: RewardTotals, term: int) -> float:
     """Current value of a term about value and pools."""
-    if term == named.FINISHED_VALUE:
-        return totals.finished_value
-    if term == named.TIMELY_VALUE:
-        return totals.timely_value
-    if named.LATE_VALUE <= term <= named.LATE_TICKS:
-        return _lateness(s, totals, term)
-    if term == named.WAITING_OR_LATE_TICKS:
-        total = 0.0
-        for figure in range(service.READY_TICKS, service.LATE_RUNNING_TICKS + 1):
-            total += service_figure(s.capacity, figure)
-        return total
-    if term == named.PROGRESS_VALUE:
-        return service_figure(s.capacity, service.PROGRESS) + service_figure(s.capacity, service.LATE_PROGRESS)
-    if term == named.SUSPENSIONS:
-        return service_figure(s.capacity, service.SUSPENSIONS)
+    counted = totals.finished_value, totals.timely_value, totals.late_value, totals.late_jobs, totals.late_ticks
+    if term <= named.TIMELY_VALUE:
+        return counted[term - named.FINISHED_VALUE]
+    if term <= named.LATE_TICKS:
+        return _with_the_others(s, counted[term - named.FINISHED_VALUE], term)
     if term == named.ACCRUED_COST:
+        late = _with_the_others(s, totals.late_ticks, named.LATE_TICKS)
         in_pools = service_figure(s.capacity, service.READY_TICKS) + service_figure(s.capacity, service.POOLED_TICKS)
-        return in_pools + _lateness(s, totals, named.LATE_TICKS) + service_figure(s.capacity, service.SUSPENSIONS)
-    return service_figure(s.capacity, service.READY_TICKS + term - named.READY_TICKS)
+        return in_pools + late + service_figure(s.capacity, service.SUSPENSIONS)
+    (first, last), total = _FIGURES[term - named.READY_TICKS], 0.0
+    for figure in range(first, last + 1):
+        total += service_figure(s.capacity, figure)
+    return total
 
 
 @compiled
@@ -127,36 +139,6 @@ def _over_users(totals: RewardTotals, users: Table[UserTotals], mean: bool) -> f
 
 
 @compiled_small
-def _service(s: State, totals: RewardTotals, term: int) -> float:
-    """Current value of a term about jobs."""
-    if term < named.UTILIZATION:
-        sums = totals.bounded_slowdown, totals.wait_s, totals.turnaround_s, totals.slowdown
-        return float(sums[term] / s.jobs.shape[0])
-    span_s = totals.largest_end_s - totals.begin_s
-    return float(totals.work_s / (span_s * s.machine.totals.processors)) if span_s > 0.0 else 0.0
-
-
-@compiled_small
-def _if_started(job: Job, start_s: float, term: int) -> float:
-    """Wait [s] or bounded slowdown of a job if it starts at a time."""
-    wait_s = start_s - job.submit_s
-    bounded = max(1.0, (wait_s + job.run_s) / max(job.run_s, SHORTEST_RUN_S))
-    return float(wait_s if term == named.ACCRUED_WAIT else bounded)
-
-
-@compiled
-def _accrued(s: State, totals: RewardTotals, term: int) -> float:
-    """Wait or bounded slowdown of started jobs, and of waiting jobs as if they started now."""
-    c, total = s.clock, totals.wait_s if term == named.ACCRUED_WAIT else totals.bounded_slowdown
-    for i in range(c.first, c.last):
-        total += _if_started(s.jobs[s.queue.job[i]], c.now_s, term)
-    if run_times_vary(s.machine):
-        for i in range(c.expected_first, c.expected_first + c.running):
-            total += _if_started(s.jobs[s.expected[i].job], s.expected[i].start_s, term)
-    return float(total / s.jobs.shape[0])
-
-
-@compiled_small
 def _span_s(s: State, totals: RewardTotals) -> float:
     """Time so far: until now or, once all jobs have ended, until the last end; nodes may be shut down later. [s]"""
     is_over = s.clock.started == s.jobs.shape[0] and s.clock.running == 0 and run_times_vary(s.machine)
@@ -170,34 +152,31 @@ def _brown_j(s: State) -> float:
 
 
 @compiled_small
-def _energy(s: State, totals: RewardTotals, term: int) -> float:  # noqa: PLR0911
-    """Current value of a term about energy."""
-    if term == named.EDP_STEPS:
-        return totals.edp_steps_js
-    if term == named.BROWN_ENERGY:
-        return _brown_j(s) / JOULES_PER_KWH
-    energy_j = s.ledger.load_j
-    if term == named.ENERGY_COST:
-        return float(s.ledger.cost)
-    if term == named.COST_PER_KWH:
-        return float(s.ledger.cost / energy_j * JOULES_PER_KWH) if energy_j > 0.0 else 0.0
-    if term == named.CARBON:
-        return float(s.ledger.carbon_g / 1e3)
-    if term == named.PEAK_POWER:
-        return float(s.ledger.peak_w)
-    return float(energy_j * _span_s(s, totals) if term == named.EDP else energy_j / JOULES_PER_KWH)
+def _energy(s: State, totals: RewardTotals, term: int) -> float:
+    """Current value of a term about energy, from `named.BROWN_ENERGY` to `named.PEAK_POWER`."""
+    ledger, energy_j = s.ledger, s.ledger.load_j
+    figures = (
+        _brown_j(s) / JOULES_PER_KWH, energy_j / JOULES_PER_KWH, energy_j * _span_s(s, totals), totals.edp_steps_js,
+        ledger.cost, ledger.cost / energy_j * JOULES_PER_KWH if energy_j > 0.0 else 0.0, ledger.carbon_g / 1e3,
+        ledger.peak_w,
+    )  # fmt: skip
+    return float(figures[term - named.BROWN_ENERGY])
 
 
 @compiled_small
 def _value(  # noqa: PLR0911  (compiled code has no tables of functions)
     s: State, totals: RewardTotals, users: Table[UserTotals], term: int
 ) -> float:
-    if term <= named.UTILIZATION:
-        return float(_service(s, totals, term))
+    jobs, span_s = s.jobs.shape[0], totals.largest_end_s - totals.begin_s
+    if term < named.UTILIZATION:
+        return float((totals.bounded_slowdown, totals.wait_s, totals.turnaround_s, totals.slowdown)[term] / jobs)
+    if term == named.UTILIZATION:
+        return float(totals.work_s / (span_s * s.machine.totals.processors)) if span_s > 0.0 else 0.0
     if term <= named.MEAN_USER_BOUNDED_SLOWDOWN:
         return float(_over_users(totals, users, term == named.MEAN_USER_BOUNDED_SLOWDOWN))
     if named.ACCRUED_BOUNDED_SLOWDOWN <= term <= named.ACCRUED_WAIT:
-        return _accrued(s, totals, term)
+        counted = (totals.bounded_slowdown, totals.wait_s)[term - named.ACCRUED_BOUNDED_SLOWDOWN]
+        return _with_the_others(s, counted, term) / jobs
     if term == named.RENEWABLE_UTILIZATION:
         return float(s.ledger.renewable_used_j / s.ledger.load_j) if s.ledger.load_j > 0.0 else 0.0
     if term == named.BROWN_ENERGY_RATIO:
