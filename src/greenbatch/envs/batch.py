@@ -124,7 +124,7 @@ class BatchEnv:
 
     @cached_property
     def _step(self) -> Any:
-        return engine.compiled_step(self.simulations.state_type)
+        return engine.compiled_step(self.simulations.batch_type)
 
     @property
     def environments(self) -> int:

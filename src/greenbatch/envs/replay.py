@@ -100,7 +100,7 @@ def follow(env: BatchEnv, starts: Sequence[int] | Ints, schedules: Sequence[Sche
     first = np.asarray(starts, np.int64)
     env.simulations.load(first)
     record = _record(schedules, env.jobs)
-    step = engine.compiled_replay(env.simulations.state_type)
+    step = engine.compiled_replay(env.simulations.batch_type)
     played = in_threads(lambda b: _played(env, step, b, record), len(first), env.threads)
     env.simulations.check(np.arange(len(first)))
     begun_s = env.starts_s

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numba
 import numpy as np
 
 from greenbatch.engine.capabilities import features_of, refuse
@@ -12,7 +13,7 @@ from greenbatch.engine.capacity.value import UNTIL
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.failures import check
 from greenbatch.engine.observe.reward_terms import codes_of
-from greenbatch.engine.observe.stacked import leaves, new_batch, of_jobs, row, type_of
+from greenbatch.engine.observe.stacked import leaves, new_batch, of_jobs, row
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Ints, RewardTotals, UserTotals, table_of
@@ -71,8 +72,8 @@ class Simulations:
             of_jobs(trace.predictor, first),
         )
         one = allocate(jobs, segments, *parts, capacity=of_jobs(trace.capacity, first))
-        self.state_type = type_of(one)
         self.batch: Any = new_batch(one, count, by_user, len(terms))
+        self.batch_type = numba.typeof(self.batch)
         clock: Any = self.batch.states.clock
         self._clock = clock.view(np.ndarray)  # whose columns are found faster than those of records
 

@@ -25,9 +25,8 @@ from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe import features
 from greenbatch.engine.observe.image import CHANNELS, bytes_of, draw
-from greenbatch.engine.observe.pair_rows import fill_pair_choices, fill_pair_rows
 from greenbatch.engine.observe.reward_totals import update_totals
-from greenbatch.engine.observe.stacked import Batch, StateType, batch_type, one_of, type_of
+from greenbatch.engine.observe.stacked import Batch, StateType, one_of, type_of
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, advance, apply, start_now, wait_until
@@ -145,7 +144,7 @@ def fill_choices(s: State, layout: Layout, seen: Seen, a: int) -> bool:
     """
     c, at, jobs, found, overdue = s.clock, seen.queue_offsets[a], visible_jobs(s, layout), 1, False
     if layout.per_node:
-        found = fill_pair_choices(s, jobs, seen.selectable, at)
+        found = features.fill_pair_choices(s, jobs, seen.selectable, at)
         overdue = found > 0 and _must_start(s, layout)
     for i in range(0 if layout.per_node else jobs):
         job = features.job_in(s, i)
@@ -200,7 +199,7 @@ def observe_one(s: State, layout: Layout, seen: Seen, a: int) -> None:
     after, running = at + rows_of(s, layout), whole(min(s.clock.running, layout.running_rows))
     seen.queue_offsets[a + 1], seen.running_offsets[a + 1] = after, beside + running
     if layout.per_node:
-        fill_pair_rows(s, layout.queue, jobs, seen.queue, at)
+        features.fill_pair_rows(s, layout.queue, jobs, seen.queue, at)
     else:
         features.fill_queue(s, layout.queue, jobs, seen.queue, at)
     if layout.suspend:
@@ -291,11 +290,11 @@ def step(
 
 
 @cache
-def compiled_step(states: StateType) -> Any:
-    """`step` for a batch of states of a type, compiled or loaded from the cache on first use."""
+def compiled_step(batch: Any) -> Any:
+    """`step` for a batch of a type of Numba's, compiled or loaded from the cache on first use."""
     numbers, actions, ended = kind_of(np.int64, 1), kind_of(np.int64, 2), kind_of(np.bool_, 1)
     of_all = LAYOUT_TYPE, numbers, actions, SEEN_TYPE, numbers, ended, numbers
-    return entry("batch-step", step, types.void(batch_type(states), *of_all))
+    return entry("batch-step", step, types.void(batch, *of_all))
 
 
 # ---------------------------------------------------------------- one simulation

@@ -19,11 +19,13 @@ from greenbatch.engine.codes import SUPPLY_EXHAUSTED
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.feature import features_in
 from greenbatch.engine.forecast import project_surplus
-from greenbatch.engine.limits import can_be_chosen
+from greenbatch.engine.limits import can_be_chosen, can_start
+from greenbatch.engine.machine.node_choice import can_take_on, fill_nodes, fill_pairs, node_count, pair_feature
+from greenbatch.engine.observe.pair_features import FIRST_PAIR_FEATURE
 from greenbatch.engine.power.protocol import BROWN, forecast_w, rates_at
 from greenbatch.engine.power.slots import is_inside, next_edge_s, slot_at, slot_start_s, slots_ahead
 from greenbatch.engine.prediction.protocol import predicted_of
-from greenbatch.engine.records import Column, Job, Singles, Table
+from greenbatch.engine.records import Bools, Column, Job, Singles, Table
 from greenbatch.engine.state import ATTRIBUTES, State
 
 (WAIT, REQUESTED_TIME, PROCESSORS, POWER, POWER_PER_PROCESSOR, IS_BROWN, BROWN_RATIO, FITS, REQUESTED_MEMORY, GROUP,
@@ -227,16 +229,11 @@ def fill_running(s: State, columns: Table[Column], rows: int, out: Singles, at: 
     c = s.clock
     for i in range(rows):
         entry = s.expected[c.expected_first + i]
+        own = float(entry.processors), entry.power_w, entry.power_w / entry.processors, entry.end_s - c.now_s
         for k in range(columns.shape[0]):
             feature = columns[k].feature
-            if feature == RUNNING_PROCESSORS:
-                raw = float(entry.processors)
-            elif feature == RUNNING_POWER:
-                raw = entry.power_w
-            elif feature == RUNNING_POWER_PER_PROCESSOR:
-                raw = entry.power_w / entry.processors
-            elif feature == REMAINING_TIME:
-                raw = entry.end_s - c.now_s
+            if feature <= REMAINING_TIME:
+                raw = own[feature]
             else:
                 raw = _worth_of_job(s, whole(entry.job), _AS_WAITING + feature)
             out[at + i, k] = encode(columns[k], raw)
@@ -336,3 +333,49 @@ def fill_state(s: State, columns: Table[Column], out: Singles) -> None:
         else:
             raw = pool_figure(s.capacity, s.machine.totals, c, feature - FIRST_OF_POOLS)
         out[k] = encode(columns[k], raw)
+
+
+# ---------------------------------------------------------------- pairs of a job and a node
+
+
+@compiled
+def fill_pair_rows(s: State, columns: Table[Column], jobs: int, out: Singles, at: int) -> None:
+    """Encode the pairs of the first waiting jobs and all nodes: the rows of a job are adjacent.
+
+    Args:
+        s: the state.
+        columns: COLUMN, shape (k,).
+        jobs: number of jobs, at most the length of the queue.
+        out: float32, shape (>= at + jobs * nodes, k).
+        at: first row to write.
+    """
+    nodes, first, raw = whole(node_count(s.machine)), s.clock.first, s.scratch.columns[0]
+    for k in range(columns.shape[0]):
+        if columns[k].feature < FIRST_PAIR_FEATURE:
+            raw_of_queue(s, columns[k].feature, jobs)
+            for i in range(jobs):
+                value = encode(columns[k], raw[i])
+                for n in range(nodes):
+                    out[at + i * nodes + n, k] = value
+    last_end_s, queued_s = fill_nodes(s.machine, s.clock.now_s), queued_work_s(s)
+    for i in range(jobs):
+        fill_pairs(s.machine, whole(s.queue.job[first + i]), s.clock.now_s, last_end_s, queued_s)
+        for k in range(columns.shape[0]):
+            feature = columns[k].feature - FIRST_PAIR_FEATURE
+            if feature >= 0:
+                for n in range(nodes):
+                    out[at + i * nodes + n, k] = encode(columns[k], pair_feature(s.machine, feature, n))
+
+
+@compiled
+def fill_pair_choices(s: State, jobs: int, selectable: Bools, at: int) -> int:
+    """Write which pairs can be chosen to ``selectable`` from row ``at`` on; return how many."""
+    nodes, found = whole(node_count(s.machine)), 0
+    for i in range(jobs):
+        job, processors = whole(s.queue.job[s.clock.first + i]), whole(s.queue.processors[s.clock.first + i])
+        fits_now = can_start(s, job, processors)
+        for n in range(nodes):
+            chosen = fits_now and can_take_on(s.machine, job, n)
+            selectable[at + i * nodes + n] = chosen
+            found += chosen
+    return found

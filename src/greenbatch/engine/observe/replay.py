@@ -21,7 +21,7 @@ from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe import batch as many
 from greenbatch.engine.observe.batch import LAYOUT_TYPE, SEEN_TYPE, Layout, Seen, kind_of, tuple_of
 from greenbatch.engine.observe.features import job_in
-from greenbatch.engine.observe.stacked import Batch, StateType, batch_type, one_of
+from greenbatch.engine.observe.stacked import Batch, one_of
 from greenbatch.engine.records import Bools, Floats, Ints
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, wait_until
@@ -156,7 +156,7 @@ def replay(batch: Batch, layout: Layout, b: int, record: Record, seen: Seen, tak
 
 
 @cache
-def compiled_replay(states: StateType) -> Any:
-    """`replay` for a batch of states of a type, compiled or loaded from the cache on first use."""
+def compiled_replay(batch: Any) -> Any:
+    """`replay` for a batch of a type of Numba's, compiled or loaded from the cache on first use."""
     of_one = types.int64, RECORD_TYPE, SEEN_TYPE, TAKEN_TYPE, kind_of(np.int64, 1)
-    return entry("batch-replay", replay, types.void(batch_type(states), LAYOUT_TYPE, *of_one))
+    return entry("batch-replay", replay, types.void(batch, LAYOUT_TYPE, *of_one))

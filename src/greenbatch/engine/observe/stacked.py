@@ -45,13 +45,15 @@ def leaves(part: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def rebuilt(part: Any, change: Callable[[Any], Any]) -> Any:
-    """A copy of a state or of a part of it with changed arrays, except those that simulations share."""
-    if not (isinstance(part, tuple) and hasattr(part, "_fields")):
+    """A copy of a state or of a part of it with changed arrays, except those that simulations share; or of its type."""
+    is_type = isinstance(part, types.BaseNamedTuple)
+    if not (is_type or hasattr(part, "_fields")):
         return change(part)
-    shared = getattr(part, "SHARED", ())
-    return type(part)(
-        *(each if name in shared else rebuilt(each, change) for name, each in zip(part._fields, part, strict=True))
-    )
+    kind, fields = (part.instance_class, part.fields) if is_type else (type(part), part._fields)
+    inner = part.types if is_type else part
+    shared = getattr(kind, "SHARED", ())
+    changed = [each if name in shared else rebuilt(each, change) for name, each in zip(fields, inner, strict=True)]
+    return types.BaseTuple.from_types(changed, kind) if is_type else kind(*changed)
 
 
 def of_jobs(part: Any, rows: Any) -> Any:
@@ -131,33 +133,9 @@ def type_of(state: State) -> StateType:
     return _TYPES[kinds]
 
 
-def _changed(kind: Any, change: Callable[[Any], Any]) -> Any:
-    """The type of a state or of a part of it with changed arrays, except those that simulations share."""
-    if not isinstance(kind, types.BaseNamedTuple):
-        return change(kind)
-    shared = getattr(kind.instance_class, "SHARED", ())
-    kinds = zip(kind.fields, kind.types, strict=True)
-    inner = [each if name in shared else _changed(each, change) for name, each in kinds]
-    return types.BaseTuple.from_types(inner, kind.instance_class)
-
-
-def batch_type(states: StateType) -> Any:
-    """Numba's type of a batch of states of a type."""
-
-    def stacked(kind: Any) -> Any:
-        each, dimensions = (kind.dtype, kind.ndim) if isinstance(kind, types.Array) else (kind, 0)
-        return types.Array(each, dimensions + 1, "C")
-
-    totals, users = (stacked(numba.from_dtype(dtype_of(each))) for each in (RewardTotals, UserTotals))
-    others = totals, types.Array(types.int64, 2, "C"), stacked(users), types.Array(types.float64, 2, "C")
-    return types.NamedTuple([_changed(states.numba, stacked), *others], Batch)
-
-
 def _row_type(states: Any) -> Any:
     """Type of a state in one simulation, from that of the states of a batch."""
-    return _changed(
-        states, lambda kind: kind.dtype if kind.ndim == 1 else types.Array(kind.dtype, kind.ndim - 1, "C")
-    )  # fmt: skip
+    return rebuilt(states, lambda kind: kind.dtype if kind.ndim == 1 else kind.copy(ndim=kind.ndim - 1, layout="C"))
 
 
 def _one_of(typing_context: Any, batch: Any, b: Any) -> Any:

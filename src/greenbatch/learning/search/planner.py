@@ -125,7 +125,7 @@ class Trial:
         program = replace(program_of(preset), placement=placement)
         self.joule = Joule(*preset.joule)
         self._store = Simulations(scenario, program, count, jobs, (*self.goals, *LIMITED))
-        self._run = compiled_run_many(self._store.state_type)
+        self._run = compiled_run_many(self._store.batch_type)
         self._pool = ThreadPoolExecutor(threads)
         self._threads = threads
         self._baseline: dict[int, float] = {}

@@ -33,7 +33,7 @@ from greenbatch.engine.entry_points import type_of_decider
 from greenbatch.engine.machine.resources import fits_beside
 from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.reward_totals import update_totals
-from greenbatch.engine.observe.stacked import Batch, StateType, batch_type, one_of
+from greenbatch.engine.observe.stacked import Batch, one_of
 from greenbatch.engine.power.protocol import BROWN, Weights, usual_weight
 from greenbatch.engine.program import Pass, Program
 from greenbatch.engine.queue import position_of
@@ -387,9 +387,9 @@ def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Floats, t
 
 
 @cache
-def compiled_run_many(states: StateType) -> Callable[..., None]:
-    """`run_many` for a batch of states of a type, compiled or loaded from the cache on first use."""
+def compiled_run_many(batch: Any) -> Callable[..., None]:
+    """`run_many` for a batch of a type of Numba's, compiled or loaded from the cache on first use."""
     whole = types.Array(types.int64, 1, "C")
     decider = type_of_decider(new_lookahead(np.zeros(1), np.zeros((1, 4)), 1, 1.0))
-    signature = types.void(batch_type(states), whole, decider, types.Array(types.float64, 3, "C"), whole)
+    signature = types.void(batch, whole, decider, types.Array(types.float64, 3, "C"), whole)
     return cast(Callable[..., None], entry("lookahead-batch", run_many, signature))
