@@ -165,7 +165,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "model.json": lambda file: read_record(file.parent), "dataset.json": lambda file: read_dataset(file.parent),
     "log.jsonl": read_log, "trace.swf": read_workload, "prices.csv": lambda file: read_columns(file, ["a"]),
     "record.json": pieces.read_record, "cells-000001-0123456789abcdef.parquet": pieces.read_piece,
-    "memory.npz": lambda file: read_memory(file, *[None] * 4),  # type: ignore[arg-type]
+    "memory.npz": lambda file: read_memory(file, None),  # type: ignore[arg-type]
 }  # fmt: skip
 
 

@@ -69,9 +69,8 @@ class ViewDriver:
         self.program, self.policy, self.cluster, self.rules = program, policy, cluster, rules
         self.memory, self._steer = Memory(), steer
         self._decider: Any = None
-        self._machines: MachineOfViews | None = None
-        if cluster.on_nodes:
-            self._machines = MachineOfViews(cluster)
+        self._machines = MachineOfViews(cluster) if cluster.on_nodes else None
+        self._is_plain = program.score is not None and not program.fixed and program.compiled is None
         if policy is None and program.policy is not None:
             self.policy = program.policy(program, workload_of(self.memory), cluster, None, rules)
 
@@ -136,14 +135,15 @@ class ViewDriver:
         settings = rule_settings(self.program)
         if charges_by_rank(self.program):  # asked for beside the decisions
             settings["commands"] = NOBODY
-        if self.program.score is not None and not self.program.fixed and self.program.compiled is None:
+        if self._is_plain:
             settings["ranking"] = BY_SCORE
         set_rules(state, self.rules, settings)
         self._recall(state, view)
         if self._machines is not None:
             self._arrange(state, ids)
         memory.wake_s = self._settle(state, ids, view)
-        memory.answers = [(int(ids[job]), *_placed(state, job)) for job in _started(state)]
+        log = state.log[: state.clock.logged]
+        memory.answers = [(int(ids[job]), *_placed(state, job)) for job in log["job"][log["kind"] <= BACKFILL]]
         memory.asked_s = view.now_s
         if view.storage is not None and commanded_w(state.power) != view.storage.command_w:
             memory.command_w = float(commanded_w(state.power))
@@ -152,19 +152,15 @@ class ViewDriver:
 
     def _settle(self, state: State, ids: Any, view: View) -> float:
         """Make all decisions that are due; return the next wake-up. [s]"""
-        program, clock = self.program, state.clock
-        plain = program.score is not None and not program.fixed and program.compiled is None
-        if self.policy is None and not plain:
+        program, clock, due = self.program, state.clock, step("is-due", state)
+        if is_compiled := self.policy is None and not self._is_plain:
             with rule_may_fail(program):
                 with_decider("settle", state, self._decider)(state, self._decider)
             if clock.status == BAD_SCORE:
                 refuse_scores(program.name, float(clock.now_s))
-            return float(step("wake", state)(state))
-        due = step("is-due", state)
-        while due(state):
+        while not is_compiled and due(state):
             if self.policy is None:
-                now_s = float(clock.now_s)
-                state.queue.score[clock.first : clock.last] = scores_of(program, queue_now(state), now_s)
+                state.queue.score[clock.first : clock.last] = scores_of(program, queue_now(state), float(clock.now_s))
                 with_decider("decide", state, self._decider)(state, self._decider)
                 continue
             seen = view_of(state, ids, view.supply)
@@ -260,7 +256,7 @@ class ViewDriver:
         Raises:
             InputError: the file cannot be written, or the policy's ``memory()`` is not JSON.
         """
-        write_memory(file, self.memory, self._decider, self.program, self.policy, self.cluster, self.rules)
+        write_memory(file, self, self._decider)
 
     def load(self, file: str | Path) -> None:
         """Continue from what `save` wrote.
@@ -268,13 +264,7 @@ class ViewDriver:
         Raises:
             InputError: the file does not belong to this scheduler, or is damaged.
         """
-        self.memory, self._decider = read_memory(file, self.program, self.policy, self.cluster, self.rules)
-
-
-def _started(state: State) -> Any:
-    """Rows of the jobs that have been started, in order."""
-    log = state.log[: state.clock.logged]
-    return log["job"][log["kind"] <= BACKFILL]
+        self.memory, self._decider = read_memory(file, self)
 
 
 def _placed(state: State, job: int) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -74,14 +74,12 @@ def imagined(view: View, future: Future, program: Program, rules: Rules) -> Stat
 
 def _with_arrivals(view: View, coming: Arrivals) -> View:
     """The view as if the jobs to come were waiting behind the others, so that the state has rows for them."""
-    queue, more = view.queue, len(coming.submit_s)
-    longer = queue._replace(
-        submit_s=np.concatenate([queue.submit_s, coming.submit_s]),
-        wait_s=np.concatenate([queue.wait_s, np.zeros(more)]),
-        requested_time_s=np.concatenate([queue.requested_time_s, coming.requested_s]),
-        processors=np.concatenate([queue.processors, coming.processors.astype(np.float64)]),
-        power_w=np.concatenate([queue.power_w, coming.power_w]), user=np.concatenate([queue.user, np.full(more, -1.0)]),
-        predicted=NOT_PREDICTED,
-    )  # fmt: skip
+    behind: dict[str, Any] = {
+        "submit_s": coming.submit_s, "requested_time_s": coming.requested_s, "processors": coming.processors,
+        "power_w": coming.power_w, "user": np.full(len(coming.submit_s), -1.0),
+    }  # fmt: skip
+    longer: dict[str, Any] = {
+        name: np.concatenate([getattr(view.queue, name), column]) for name, column in behind.items()
+    }
     running = view.running._replace(expected_time_s=np.zeros(0))
-    return replace(view, queue=longer, running=running)
+    return replace(view, queue=view.queue._replace(**longer, predicted=NOT_PREDICTED), running=running)

@@ -7,7 +7,7 @@ import json
 import zipfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, cast, get_type_hints
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -17,11 +17,14 @@ from greenbatch.engine.observe.stacked import leaves
 from greenbatch.engine.program import Program, decider_of
 from greenbatch.engine.records import Clock, dtype_of, table_of
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.views.interface import Attributes, Policy, View
+from greenbatch.engine.views.interface import Policy, View
 from greenbatch.errors import InputError
 from greenbatch.files import LARGEST_BYTES, check_unpacked, stored_bytes
 from greenbatch.storage import replace_file
 from greenbatch.workload import Workload
+
+if TYPE_CHECKING:
+    from greenbatch.engine.views.driver import ViewDriver
 
 
 class Waited:
@@ -58,9 +61,6 @@ class Known:
     requested_energy_j: float
     value: float
     qos: float
-
-
-_ATTRIBUTES = tuple(name for name in get_type_hints(Known) if name in Attributes._fields)
 
 
 @dataclass
@@ -102,19 +102,18 @@ _TABLES = {"clock": Clock, "waited": Waited, "ran": Ran, "known": Known}
 
 def known_jobs(view: View, rows: Any) -> Any:
     """What some waiting jobs ask for, in rows of a view."""
-    queue, known = view.queue, table_of(Known, rows.size)
-    known["job_id"], known["submit_s"] = view.job_id[rows], queue.submit_s[rows]
-    known["requested_time_s"], known["processors"] = queue.requested_time_s[rows], queue.processors[rows]
-    known["power_w"] = np.where(queue.power_w[rows] > 0.0, queue.power_w[rows], np.nan)
-    for name in _ATTRIBUTES:
-        column = getattr(queue.attributes, name)[rows]
+    shown = {"job_id": view.job_id, **view.queue._asdict(), **view.attributes._asdict()}
+    known = table_of(Known, rows.size)
+    for name in known.dtype.names:
+        column = shown[name][rows]
         known[name] = np.where(np.isnan(column), -1, column) if known[name].dtype.kind == "i" else column
+    known["power_w"][known["power_w"] == 0.0] = np.nan
     return known
 
 
 def workload_of(memory: Memory) -> Workload:
     """The jobs so far, as far as they are known: requested times stand for run times."""
-    columns = {name: np.array(memory.known[name]) for name in get_type_hints(Known)}
+    columns = {name: np.array(memory.known[name]) for name in memory.known.dtype.names}
     names = {int(number): name for number, name in memory.partitions.items()}
     return Workload.from_columns(
         "known", {**columns, "run_time_s": columns["requested_time_s"]}, names={"partition": names} if names else {}
@@ -129,28 +128,22 @@ def _stated(cluster: Cluster) -> str:
     return f"{kind}({values}{', notes=(), sources={}' * cluster.on_nodes})"
 
 
-def write_memory(
-    file: str | Path, memory: Memory, decider: Any, program: Program, policy: Policy | None, cluster: Cluster,
-    rules: Rules,
-) -> None:  # fmt: skip
+def write_memory(file: str | Path, driver: ViewDriver, decider: Any) -> None:
     """Save what a scheduler remembers and what it was made for.
 
     Args:
         file: the file, ``.npz``; replaced atomically.
-        memory: what it remembers.
+        driver: the scheduler.
         decider: the state of its compiled policy, None before the first view.
-        program: its program.
-        policy: its Python object, None if the engine decides.
-        cluster: the machines.
-        rules: how the batch system reacts.
 
     Raises:
         InputError: the file cannot be written, or the policy's ``memory()`` is not JSON.
     """
+    memory, program, policy = driver.memory, driver.program, cast(Any, driver.policy)
     plain = {name: value for name, value in vars(memory).items() if name not in _TABLES}
-    plain |= {"format": FORMAT, "program": program.name, "cluster": _stated(cluster), "rules": asdict(rules)}
-    plain["begun"] = decider is not None
-    plain["policy"] = cast(Any, policy).memory() if hasattr(policy, "memory") else None
+    plain |= {"format": FORMAT, "program": program.name, "cluster": _stated(driver.cluster)}
+    plain |= {"rules": asdict(driver.rules), "begun": decider is not None}
+    plain["policy"] = policy.memory() if hasattr(policy, "memory") else None
     arrays = {name: np.asarray(getattr(memory, name)) for name in _TABLES}
     learned = {f"decider.{name}": each for name, each in leaves(decider) if isinstance(each, np.ndarray)}
     packed = io.BytesIO()
@@ -167,15 +160,13 @@ def write_memory(
         raise InputError(f"cannot be written: {error.strerror}", file=str(file), fix=fix) from None
 
 
-def read_memory(
-    file: str | Path, program: Program, policy: Policy | None, cluster: Cluster, rules: Rules
-) -> tuple[Memory, Any]:
+def read_memory(file: str | Path, driver: ViewDriver) -> tuple[Memory, Any]:
     """What `write_memory` saved: the memory and the state of the compiled policy. The Python object recalls its own.
 
     Raises:
         InputError: the file does not belong to this scheduler, cluster or rules, or is damaged.
     """
-    number = 0
+    number, problem = 0, ""
     try:
         content = stored_bytes(Path(file), largest=LARGEST_BYTES)
         unpacked = sum(each.file_size for each in zipfile.ZipFile(io.BytesIO(content)).infolist())
@@ -188,10 +179,13 @@ def read_memory(
         tables = {name: arrays[name].astype(dtype_of(layout)) for name, layout in _TABLES.items()}
         memory = TypeAdapter(Memory).validate_python({**tables, **plain})
     except Exception as error:  # noqa: BLE001  (a damaged archive raises anything)
-        _check_format(number, file)
         problem = f"cannot be read, {type(error).__name__}: {' '.join(str(error).split())}"
-        raise InputError(problem, file=str(file), fix="use another copy, or start without a memory") from None
-    _check_format(number, file)
+    if number > FORMAT:
+        newer = f"has format {number} of a newer version, this one reads formats up to {FORMAT}"
+        raise InputError(newer, file=str(file), fix="load it with that version, or start without a memory")
+    if problem:
+        raise InputError(problem, file=str(file), fix="use another copy, or start without a memory")
+    program, cluster, rules = driver.program, driver.cluster, driver.rules
     if saved["program"] != program.name:
         known = saved["program"]
         raise InputError(f"is the memory of {known}", file=str(file), fix=f"load it with {known}")
@@ -209,14 +203,8 @@ def read_memory(
                 problem = f"does not fit {program.name} on {cluster.processors} processors"
                 raise InputError(problem, file=str(file), fix="load it with the cluster it was saved for")
             each[...] = kept
-    _recall(policy, saved["policy"], program)
+    _recall(driver.policy, saved["policy"], program)
     return memory, decider
-
-
-def _check_format(number: int, file: str | Path) -> None:
-    if number > FORMAT:
-        problem = f"has format {number} of a newer version, this one reads formats up to {FORMAT}"
-        raise InputError(problem, file=str(file), fix="load it with that version, or start without a memory")
 
 
 def _recall(policy: Policy | None, memory: Any, program: Program) -> None:
