@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from greenbatch.cluster import Cluster
 from greenbatch.energy.slots import interval_at
 from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.machine.node_tables import ON, Nodes
@@ -29,13 +30,17 @@ from greenbatch.engine.views.interface import CAUSES, NOWHERE, Placements, View,
 # ---------------------------------------------------------------- a state as a view
 
 
-def view_of(state: State, job_id: Any, supply: seen.Supply) -> View:
+def view_of(
+    state: State, job_id: Any, supply: seen.Supply, cluster: Cluster | None = None, partitions: Any = None
+) -> View:  # fmt: skip
     """What a policy sees of a state.
 
     Args:
         state: the state.
         job_id: number of each job, shape (n,).
         supply: the forecast.
+        cluster: the machines as configured.
+        partitions: number of a partition -> its name.
     """
     c, jobs, queue = state.clock, cast(Any, state.jobs), queue_now(state)
     running: Any = state.expected[c.expected_first : c.expected_first + c.running]
@@ -52,7 +57,8 @@ def view_of(state: State, job_id: Any, supply: seen.Supply) -> View:
         running=_copied(seen.Running, job_id[rows], *known, jobs["user"][rows], expected_s),
         nodes=nodes, placements=placements, supply=supply, load_w=float(state.machine.totals.load_w),
         last_submission_s=float(c.arrived_s), submitted=int(c.arrived), cause=CAUSES.get(int(c.event), "decision"),
-        storage=seen_storage(state.power), capacity=_capacity(state, waiting, job_id),
+        storage=seen_storage(state.power), capacity=_capacity(state, waiting, job_id), cluster=cluster,
+        partitions=partitions or {},
     )  # fmt: skip
 
 

@@ -8,7 +8,6 @@ commitment and planners are therefore the engine's own code, and starts are the 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -163,8 +162,7 @@ class ViewDriver:
                 state.queue.score[clock.first : clock.last] = scores_of(program, queue_now(state), float(clock.now_s))
                 with_decider("decide", state, self._decider)(state, self._decider)
                 continue
-            seen = view_of(state, ids, view.supply)
-            decision = self.policy.decide(replace(seen, cluster=self.cluster, partitions=view.partitions))
+            decision = self.policy.decide(view_of(state, ids, view.supply, self.cluster, view.partitions))
             if isinstance(decision, Start) and decision.dvfs_level is not None:  # a view does not state levels
                 fix = "leave dvfs_level out, or simulate the policy itself"
                 raise InputError("chooses a DVFS level, which a ViewDriver cannot pass on", field=program.name, fix=fix)

@@ -78,8 +78,6 @@ def _with_arrivals(view: View, coming: Arrivals) -> View:
         "submit_s": coming.submit_s, "requested_time_s": coming.requested_s, "processors": coming.processors,
         "power_w": coming.power_w, "user": np.full(len(coming.submit_s), -1.0),
     }  # fmt: skip
-    longer: dict[str, Any] = {
-        name: np.concatenate([getattr(view.queue, name), column]) for name, column in behind.items()
-    }
-    running = view.running._replace(expected_time_s=np.zeros(0))
-    return replace(view, queue=view.queue._replace(**longer, predicted=NOT_PREDICTED), running=running)
+    queue, running = view.queue, view.running._replace(expected_time_s=np.zeros(0))
+    longer: dict[str, Any] = {name: np.concatenate([getattr(queue, name), more]) for name, more in behind.items()}
+    return replace(view, queue=queue._replace(**longer, predicted=NOT_PREDICTED), running=running)

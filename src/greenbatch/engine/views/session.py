@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -76,8 +75,8 @@ class Session:
         asked_for = self._woken and c.now_s - self._changed_s <= A_YEAR_S
         if self._unchanged > self.state.rules.patience and not asked_for:
             raise waits_forever(self.state, self.program.name, self.workload, self.cluster)
-        view = view_of(self.state, self.workload.job_id, self._supply(float(c.now_s)))
-        return replace(view, cluster=self.cluster, partitions=self.workload.names.get("partition", {}))
+        jobs, supply = self.workload, self._supply(float(c.now_s))
+        return view_of(self.state, jobs.job_id, supply, self.cluster, jobs.names.get("partition"))
 
     def advance(self) -> bool:
         """Advance to the next decision; False when all jobs have ended.
