@@ -54,7 +54,7 @@ FILES = sorted([
     *(SOURCE / "presets").rglob("*.toml"), *(SOURCE / "presets").glob("*.py"),
     *(
         SOURCE / "engine" / "observe" / name
-        for name in ("features.py", "features.toml", "pair_features.py", "reward_terms.toml", "reward_totals.py")
+        for name in ("features.py", "features.toml", "pair_features.py", "reward_terms.toml", "reward_terms.py")
     ),
 ])  # fmt: skip
 

@@ -20,8 +20,8 @@ from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.codec import imagined
 from greenbatch.engine.views.driver import ViewDriver
-from greenbatch.engine.views.future import imagined
 from greenbatch.engine.views.interface import View
 from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError

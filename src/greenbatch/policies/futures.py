@@ -20,8 +20,7 @@ from greenbatch.engine.power.protocol import Power, power_of
 from greenbatch.engine.records import Floats, Ints
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import work_s
-from greenbatch.engine.views.codec import power_of_view
-from greenbatch.engine.views.future import Arrivals, Future
+from greenbatch.engine.views.codec import Arrivals, Future, power_of_view
 from greenbatch.engine.views.interface import Running, Supply, View
 from greenbatch.workload import Workload
 

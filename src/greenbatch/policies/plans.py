@@ -22,8 +22,7 @@ from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Ledger
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
-from greenbatch.engine.views.codec import power_of_view
-from greenbatch.engine.views.future import Arrivals, Future, imagined
+from greenbatch.engine.views.codec import Arrivals, Future, imagined, power_of_view
 from greenbatch.engine.views.interface import NO_COSTS, Costs, Queue, View
 from greenbatch.policies.orders import Order
 

@@ -17,8 +17,8 @@ from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.views.codec import Future, imagined
 from greenbatch.engine.views.driver import ViewDriver
-from greenbatch.engine.views.future import Future, imagined
 from greenbatch.engine.views.interface import Decision, View
 from greenbatch.policies.compiled.lookahead.weights import NUMBERS
 from greenbatch.policies.compiled.rolling import Objective, attempt_of

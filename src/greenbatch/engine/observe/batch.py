@@ -25,7 +25,7 @@ from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe import features
 from greenbatch.engine.observe.image import CHANNELS, bytes_of, draw
-from greenbatch.engine.observe.reward_totals import update_totals
+from greenbatch.engine.observe.reward_terms import update_totals
 from greenbatch.engine.observe.stacked import Batch, StateType, one_of, type_of
 from greenbatch.engine.records import Bools, Column, Delay, Ints, Singles, Table, dtype_of
 from greenbatch.engine.state import State
@@ -113,20 +113,19 @@ def new_seen(layout: Layout, simulations: int, jobs: int, running: int, each: in
 
 
 def kind_of(dtype: Any, dimensions: int) -> Any:
-    """Compiled type of a contiguous array."""
-    return types.Array(numba.from_dtype(np.dtype(dtype)), dimensions, "C")
+    """Compiled type of a contiguous array, or of a number."""
+    one = numba.from_dtype(np.dtype(dtype))
+    return types.Array(one, dimensions, "C") if dimensions else one
 
 
 def tuple_of(part: Any, *kinds: tuple[Any, int]) -> Any:
-    """Compiled type of a tuple of contiguous arrays, each of a type and a number of dimensions."""
+    """Compiled type of a tuple of arrays and numbers, each of a type and a number of dimensions."""
     return types.BaseTuple.from_types([kind_of(*each) for each in kinds], part)
 
 
-LAYOUT_TYPE = types.NamedTuple(
-    [kind_of(dtype_of(Column), 1)] * 4 + [kind_of(dtype_of(Delay), 1), kind_of(np.int64, 1)] + [types.int64] * 10
-    + [types.float64],
-    Layout,
-)  # fmt: skip
+LAYOUT_TYPE = tuple_of(
+    Layout, *[(dtype_of(Column), 1)] * 4, (dtype_of(Delay), 1), (np.int64, 1), *[(np.int64, 0)] * 10, (np.float64, 0)
+)
 """Compiled type of `Layout`."""
 SEEN_TYPE = tuple_of(
     Seen, (np.float32, 2), (np.int64, 1), (np.bool_, 1), (np.float32, 2), (np.int64, 1), (np.float32, 3), (np.int64, 1),

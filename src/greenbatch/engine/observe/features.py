@@ -34,11 +34,10 @@ from greenbatch.engine.state import ATTRIBUTES, State
  IS_SUSPEND) = range(31)  # fmt: skip
 QUEUE_FEATURES = features_in("queue")
 """Features of waiting jobs, in the order of their codes."""
-FROM_ATTRIBUTES = frozenset(
-    list(QUEUE_FEATURES)[REQUESTED_MEMORY : EXECUTABLE + 1] + list(QUEUE_FEATURES)[GPUS : DUE_TIME + 1]
-)
+_OF_QUEUE = list(QUEUE_FEATURES)
+FROM_ATTRIBUTES = frozenset(_OF_QUEUE[REQUESTED_MEMORY : EXECUTABLE + 1] + _OF_QUEUE[GPUS : DUE_TIME + 1])
 """Features of waiting jobs that are, or are made of, `interface.Attributes`."""
-FROM_PREDICTIONS = frozenset(list(QUEUE_FEATURES)[EXPECTED_TIME : SLOWDOWN_PRICE + 1])
+FROM_PREDICTIONS = frozenset(_OF_QUEUE[EXPECTED_TIME : SLOWDOWN_PRICE + 1])
 """Features of waiting jobs that are predicted, in the order of `records.Prediction`."""
 
 (RUNNING_PROCESSORS, RUNNING_POWER, RUNNING_POWER_PER_PROCESSOR, REMAINING_TIME, RUNNING_GPUS, RUNNING_VALUE,

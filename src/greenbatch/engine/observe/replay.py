@@ -55,9 +55,7 @@ class Taken(NamedTuple):
     """Value of each reward term before the action, shape (k, t)."""
 
 
-RECORD_TYPE = tuple_of(
-    Record, (np.float64, 2), (np.int64, 2), (np.bool_, 2), (np.bool_, 2), (np.int64, 1), (np.int64, 1)
-)
+RECORD_TYPE = tuple_of(Record, (np.float64, 2), (np.int64, 2), *[(np.bool_, 2)] * 2, *[(np.int64, 1)] * 2)
 """Compiled type of `Record`."""
 TAKEN_TYPE = tuple_of(Taken, (np.int64, 1), (np.float64, 1), (np.float64, 2))
 """Compiled type of `Taken`."""

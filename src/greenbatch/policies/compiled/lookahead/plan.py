@@ -32,7 +32,7 @@ from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import type_of_decider
 from greenbatch.engine.machine.resources import fits_beside
 from greenbatch.engine.machine_code.references import by_reference
-from greenbatch.engine.observe.reward_totals import update_totals
+from greenbatch.engine.observe.reward_terms import update_totals
 from greenbatch.engine.observe.stacked import Batch, one_of
 from greenbatch.engine.power.protocol import BROWN, Weights, usual_weight
 from greenbatch.engine.program import Pass, Program
