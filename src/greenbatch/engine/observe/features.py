@@ -321,10 +321,9 @@ def fill_state(s: State, columns: Table[Column], out: Singles) -> None:
             raw = queued_work_s(s)
         elif feature == RUNNING_WORK:
             raw = running_work_s(s)
-        elif feature == HOUR_SINE:
-            raw = np.sin((c.now_s - s.power.slots.origin_s) * (2.0 * np.pi / DAY_S))
-        elif feature == HOUR_COSINE:
-            raw = np.cos((c.now_s - s.power.slots.origin_s) * (2.0 * np.pi / DAY_S))
+        elif HOUR_SINE <= feature <= HOUR_COSINE:
+            angle = (c.now_s - s.power.slots.origin_s) * (2.0 * np.pi / DAY_S)
+            raw = np.sin(angle) if feature == HOUR_SINE else np.cos(angle)
         elif feature == SINCE_ARRIVAL:
             raw = c.now_s - c.arrived_s
         elif feature == RUNNING_LENGTH:

@@ -118,15 +118,6 @@ def _count_value(s: State, totals: RewardTotals, job: int, end_s: float) -> None
     totals.late_value += late * rate
 
 
-_FIGURES = (
-    (service.READY_TICKS, service.READY_TICKS), (service.POOLED_TICKS, service.POOLED_TICKS),
-    (service.SUSPENDED_TICKS, service.SUSPENDED_TICKS), (service.LATE_RUNNING_TICKS, service.LATE_RUNNING_TICKS),
-    (service.PROGRESS, service.PROGRESS), (service.SUSPENSIONS, service.SUSPENSIONS),
-    (service.READY_TICKS, service.LATE_RUNNING_TICKS), (service.PROGRESS, service.LATE_PROGRESS),
-)  # fmt: skip
-"""The first and the last of the figures that make up each term from `READY_TICKS` to `PROGRESS_VALUE`."""
-
-
 @compiled_small
 def _bounded_slowdown(wait_s: float, run_s: float) -> float:
     return float(max(1.0, (wait_s + run_s) / max(run_s, SHORTEST_RUN_S)))
@@ -170,7 +161,11 @@ def _worth(s: State, totals: RewardTotals, term: int) -> float:
         late = _with_the_others(s, totals.late_ticks, LATE_TICKS)
         in_pools = service_figure(s.capacity, service.READY_TICKS) + service_figure(s.capacity, service.POOLED_TICKS)
         return in_pools + late + service_figure(s.capacity, service.SUSPENSIONS)
-    (first, last), total = _FIGURES[term - READY_TICKS], 0.0
+    first = last = service.READY_TICKS + term - READY_TICKS  # one figure, in the order of the terms, or several
+    if term >= SUSPENSIONS:
+        first = (service.SUSPENSIONS, service.READY_TICKS, service.PROGRESS)[term - SUSPENSIONS]
+        last = (service.SUSPENSIONS, service.LATE_RUNNING_TICKS, service.LATE_PROGRESS)[term - SUSPENSIONS]
+    total = 0.0
     for figure in range(first, last + 1):
         total += service_figure(s.capacity, figure)
     return total

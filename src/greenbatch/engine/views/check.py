@@ -10,7 +10,7 @@ import numpy as np
 from greenbatch.cluster.cluster import MOST_PROCESSORS
 from greenbatch.engine.prepare import check_slots
 from greenbatch.engine.program import Program
-from greenbatch.engine.views.interface import CAUSES, NOWHERE, Running, View
+from greenbatch.engine.views.interface import CAUSES, NOWHERE, Predicted, Running, View
 from greenbatch.errors import InputError
 
 _CAUSES = (*CAUSES.values(), "decision")
@@ -18,18 +18,19 @@ _LARGEST_WHOLE = 2.0**53
 _LARGEST = float(np.finfo(np.float64).max)
 _FINITE, _NOT_NEGATIVE, _POSITIVE, _COUNT = -_LARGEST, 0.0, float(np.nextafter(0.0, 1.0)), 1.0
 _WORDS = {_FINITE: "finite", _NOT_NEGATIVE: "finite and >= 0", _POSITIVE: "finite and > 0", _COUNT: "finite and >= 1"}
-_LOWEST: dict[str, dict[str, float]] = {
-    "queue": {
-        "submit_s": _FINITE, "wait_s": _FINITE, "requested_time_s": _POSITIVE, "processors": _COUNT,
-        "power_w": _NOT_NEGATIVE, "user": _FINITE,
-    },
-    "running": {
-        "start_s": _FINITE, "expected_end_s": _FINITE, "processors": _COUNT, "power_w": _NOT_NEGATIVE, "user": _FINITE,
-    },
-    "supply": {"start_s": _FINITE, "end_s": _FINITE, "renewable_w": _NOT_NEGATIVE},
-    "nodes": {"processors": _COUNT, "free_processors": _NOT_NEGATIVE, "idle_power_w": _NOT_NEGATIVE},
+_COLUMNS = {
+    "queue": ("submit_s", "wait_s", "requested_time_s", "processors", "power_w", "user"),
+    "running": ("start_s", "expected_end_s", "processors", "power_w", "user"),
+    "supply": ("start_s", "end_s", "renewable_w"), "nodes": ("processors", "free_processors", "idle_power_w"),
 }  # fmt: skip
-"""Part of a view -> column -> lowest value."""
+"""Part of a view -> columns that every view has."""
+_LOWEST = {
+    "processors": _COUNT, "requested_time_s": _POSITIVE, **dict.fromkeys(Predicted._fields, _POSITIVE),
+    **dict.fromkeys(("charge_w", "discharge_w", "charge_efficiency", "discharge_efficiency"), _POSITIVE),
+    **dict.fromkeys(("power_w", "renewable_w", "free_processors", "idle_power_w"), _NOT_NEGATIVE),
+    **dict.fromkeys(("stored_j", "usable_j", "loss_per_s"), _NOT_NEGATIVE),
+}  # fmt: skip
+"""Column, or number of storage -> its lowest value; all others must be finite."""
 
 
 def checked_view(view: View, program: Program, last_s: float) -> View:
@@ -51,13 +52,13 @@ def checked_view(view: View, program: Program, last_s: float) -> View:
         raise _refusal("now_s", f"is {view.now_s:g}, after a view of {last_s:g}", "show views in order of time")
     if view.cause not in _CAUSES:
         raise _refusal("cause", f"is {view.cause!r}", "use " + ", ".join(_CAUSES))
-    for part, names in {**_LOWEST, "placements": NOWHERE._fields}.items():
+    for part, names in {**_COLUMNS, "placements": NOWHERE._fields}.items():
         if not all(hasattr(getattr(view, part), name) for name in names):
             raise _refusal(part, f"is {getattr(view, part)!r:.40}", "give its columns; on a pool, nodes are one row")
     rows = {"queue": len(view.job_id), "running": len(view.running.job_id), "supply": len(view.supply.renewable_w),
             "nodes": len(view.nodes.processors)}  # fmt: skip
-    for part, lowest in _LOWEST.items():
-        _check_columns(part, getattr(view, part), lowest, rows[part])
+    for part, names in _COLUMNS.items():
+        _check_columns(part, getattr(view, part), names, rows[part])
     for name, column in zip(view.attributes._fields, view.attributes, strict=True):
         _check_length(f"queue.attributes.{name}", column, rows["queue"])
     if (unusable := np.abs(np.array(view.attributes, dtype=np.float64)) > _LARGEST_WHOLE).any():
@@ -83,17 +84,17 @@ def checked_view(view: View, program: Program, last_s: float) -> View:
     return view
 
 
-def _check_columns(part: str, table: Any, lowest: dict[str, float], rows: int) -> None:
+def _check_columns(part: str, table: Any, names: tuple[str, ...], rows: int) -> None:
     """Check the lengths and the ranges of the columns of a part."""
-    columns = [getattr(table, name) for name in lowest]
-    for name, column in zip(lowest, columns, strict=True):
+    columns, lowest = [getattr(table, name) for name in names], [_LOWEST.get(name, _FINITE) for name in names]
+    for name, column in zip(names, columns, strict=True):
         _check_length(f"{part}.{name}", column, rows)
-    values, bounds = np.array(columns, dtype=np.float64), np.array(list(lowest.values()))[:, None]
-    good = (values >= bounds) & (values <= _LARGEST)
+    values = np.array(columns, dtype=np.float64)
+    good = (values >= np.array(lowest)[:, None]) & (values <= _LARGEST)
     if not good.all():
         column, row = np.argwhere(~good)[0]
-        name = list(lowest)[column]
-        raise _refusal(f"{part}.{name}", f"row {row} is {values[column, row]:g}", f"it must be {_WORDS[lowest[name]]}")
+        fix = f"it must be {_WORDS[lowest[column]]}"
+        raise _refusal(f"{part}.{names[column]}", f"row {row} is {values[column, row]:g}", fix)
 
 
 def _check_length(name: str, column: Any, rows: int) -> None:
@@ -136,18 +137,14 @@ def _check_supply(view: View, program: Program) -> None:
         raise _refusal("supply", f"is empty, but {program.name} needs a power supply", "give its forecast")
 
 
-_POSITIVE_OF_STORAGE = ("charge_w", "discharge_w", "charge_efficiency", "discharge_efficiency")
-
-
 def _check_storage(view: View) -> None:
     """Refuse storage that cannot be."""
     seen = view.storage
     if seen is None:
         return
-    lowest = {"command_w": _FINITE, **dict.fromkeys(_POSITIVE_OF_STORAGE, _POSITIVE)}
     highest = {"charge_efficiency": 1.0, "discharge_efficiency": 1.0, "stored_j": max(seen.usable_j, 0.0)}
     for name, value in seen._asdict().items():
-        low, high = lowest.get(name, 0.0), highest.get(name, _LARGEST)
+        low, high = _LOWEST.get(name, _FINITE), highest.get(name, _LARGEST)
         if not low <= value <= high:
             fix = f"it must be {_WORDS[low]}" + (f", at most {high:g}" if name in highest else "")
             raise _refusal(f"storage.{name}", f"is {value:g}", fix)
@@ -156,9 +153,8 @@ def _check_storage(view: View) -> None:
 def _check_predictions(view: View, program: Program, rows: dict[str, int]) -> None:
     """Refuse predictions without a value per job, and a view without any if the scheduler needs them."""
     if view.predicts:
-        predicted = view.queue.predicted
-        _check_columns("queue.predicted", predicted, dict.fromkeys(predicted._fields, _POSITIVE), rows["queue"])
-        _check_columns("running", view.running, {"expected_time_s": _POSITIVE}, rows["running"])
+        _check_columns("queue.predicted", view.queue.predicted, Predicted._fields, rows["queue"])
+        _check_columns("running", view.running, ("expected_time_s",), rows["running"])
     elif program.predictor not in {None, "requested"} and rows["queue"]:
         fix = "give predictions, or run the batch system with rules.predictor"
         raise _refusal("queue.predicted", f"is not given, but {program.name} needs predicted run times", fix)
