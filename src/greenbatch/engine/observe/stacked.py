@@ -45,15 +45,13 @@ def leaves(part: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def rebuilt(part: Any, change: Callable[[Any], Any]) -> Any:
-    """A copy of a state or of a part of it with changed arrays, except those that simulations share; or of its type."""
-    is_type = isinstance(part, types.BaseNamedTuple)
-    if not (is_type or hasattr(part, "_fields")):
+    """A copy of a state or of a part of it with changed arrays, except those that simulations share."""
+    if not (isinstance(part, tuple) and hasattr(part, "_fields")):
         return change(part)
-    kind, fields = (part.instance_class, part.fields) if is_type else (type(part), part._fields)
-    inner = part.types if is_type else part
-    shared = getattr(kind, "SHARED", ())
-    changed = [each if name in shared else rebuilt(each, change) for name, each in zip(fields, inner, strict=True)]
-    return types.BaseTuple.from_types(changed, kind) if is_type else kind(*changed)
+    shared = getattr(part, "SHARED", ())
+    return type(part)(
+        *(each if name in shared else rebuilt(each, change) for name, each in zip(part._fields, part, strict=True))
+    )
 
 
 def of_jobs(part: Any, rows: Any) -> Any:
@@ -133,9 +131,14 @@ def type_of(state: State) -> StateType:
     return _TYPES[kinds]
 
 
-def _row_type(states: Any) -> Any:
-    """Type of a state in one simulation, from that of the states of a batch."""
-    return rebuilt(states, lambda kind: kind.dtype if kind.ndim == 1 else kind.copy(ndim=kind.ndim - 1, layout="C"))
+def _row_type(part: Any) -> Any:
+    """Type of a state in one simulation, or of a part of it, from that of the states of a batch."""
+    if not isinstance(part, types.BaseNamedTuple):
+        return part.dtype if part.ndim == 1 else part.copy(ndim=part.ndim - 1, layout="C")
+    shared, kinds = getattr(part.instance_class, "SHARED", ()), zip(part.fields, part.types, strict=True)
+    return types.BaseTuple.from_types(
+        [each if name in shared else _row_type(each) for name, each in kinds], part.instance_class
+    )
 
 
 def _one_of(typing_context: Any, batch: Any, b: Any) -> Any:

@@ -85,8 +85,10 @@ def _nodes(machine: Machine, running: Int32s) -> tuple[seen.Nodes, Placements]:
         return _copied(seen.Nodes, [totals.processors], [totals.free], [totals.base_power_w]), NOWHERE
     nodes: Any = machine.nodes
     is_on = nodes["phase"] == ON
-    idle_w, free = np.where(is_on, nodes["idle_w"], 0.0), (nodes["free_gpus"], nodes["free_memory_mb"])
-    shown = _copied(seen.Nodes, nodes["processors"], nodes["free"], idle_w, *free, is_on)
+    shown = seen.Nodes(
+        nodes["processors"].astype(np.int64), nodes["free"].astype(np.int64), np.where(is_on, nodes["idle_w"], 0.0),
+        nodes["free_gpus"].astype(np.int64), nodes["free_memory_mb"].copy(), is_on,
+    )  # fmt: skip
     return shown, _placements(machine, running)
 
 
@@ -101,9 +103,10 @@ def _placements(machine: Nodes, running: Int32s) -> Placements:
     if not rows:
         return NOWHERE
     at, which = (np.concatenate(column) for column in zip(*rows, strict=True))
-    shown = (shares[name][which] for name in ("node", "processors", "taken", "gpus", "memory_mb"))
-    made: Placements = _copied(Placements, at, *shown, demands["volume_mb"][running[at]])
-    return made
+    each = shares[which]
+    node, processors, taken, gpus = (each[name].astype(np.int64) for name in ("node", "processors", "taken", "gpus"))
+    volume_mb = demands["volume_mb"][running[at]]
+    return Placements(at, node, processors, taken, gpus, each["memory_mb"].copy(), volume_mb)
 
 
 def _capacity(state: State, waiting: Int32s, job_id: Ints) -> seen.Capacity | None:

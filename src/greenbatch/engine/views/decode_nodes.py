@@ -54,9 +54,11 @@ class MachineOfViews:
             totals=record_of(MachineTotals), nodes=_copied(idle.nodes), lists=_copied(idle.lists),
             demands=table_of(Demand, waiting + running.job_id.shape[0]), shares=table_of(Share, placed.node.shape[0]),
         )  # fmt: skip
-        memory = memory_mb(extra.requested_memory_kb)
-        shown = {**queue._asdict(), **extra._asdict(), "memory_mb": memory, "run_time_s": queue.requested_time_s}
-        asked = Asked(*(shown[name] for name in Asked._fields))
+        asked = Asked(
+            queue.processors, extra.nodes, extra.gpus, extra.exclusive, memory_mb(extra.requested_memory_kb),
+            queue.requested_time_s, queue.requested_time_s, extra.memory_volume_mb, extra.requested_energy_j,
+            queue.power_w,
+        )  # fmt: skip
         parts = (view.job_id, *asked), running[:3], (idle.nodes, *view.nodes), placed
         found = UNEQUAL
         if all(len(set(map(len, part))) == 1 for part in parts):
@@ -102,7 +104,7 @@ _NO_JOBS = Workload.from_columns(
 
 def _copied(table: Any) -> Any:
     """A copy of records byte by byte: NumPy would copy them field by field."""
-    return np.ndarray(table.shape, table.dtype, bytearray(table))
+    return np.ndarray(table.shape, table.dtype, bytearray(table.tobytes()))
 
 
 def _typed(part: Any) -> Any:

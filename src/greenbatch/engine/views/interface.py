@@ -26,7 +26,7 @@ _TYPES: dict[Any, Any] = {Floats: np.float64, Ints: np.int64, Bools: np.bool_}
 @cache
 def types_of(part: Any) -> list[Any]:
     """Types of the columns of a part; a view from outside may have others, such as those that pandas prefers."""
-    return [_TYPES[column] for column in get_type_hints(part).values()]
+    return [np.dtype(_TYPES[column]) for column in get_type_hints(part).values()]
 
 
 class Attributes(NamedTuple):

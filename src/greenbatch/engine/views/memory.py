@@ -7,7 +7,7 @@ import json
 import zipfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 from pydantic import TypeAdapter
@@ -22,9 +22,6 @@ from greenbatch.errors import InputError
 from greenbatch.files import LARGEST_BYTES, check_unpacked, stored_bytes
 from greenbatch.storage import replace_file
 from greenbatch.workload import Workload
-
-if TYPE_CHECKING:
-    from greenbatch.engine.views.driver import ViewDriver
 
 
 class Waited:
@@ -128,12 +125,12 @@ def _stated(cluster: Cluster) -> str:
     return f"{kind}({values}{', notes=(), sources={}' * cluster.on_nodes})"
 
 
-def write_memory(file: str | Path, driver: ViewDriver, decider: Any) -> None:
+def write_memory(file: str | Path, driver: Any, decider: Any) -> None:
     """Save what a scheduler remembers and what it was made for.
 
     Args:
         file: the file, ``.npz``; replaced atomically.
-        driver: the scheduler.
+        driver: the scheduler, an `engine.views.driver.ViewDriver`.
         decider: the state of its compiled policy, None before the first view.
 
     Raises:
@@ -160,7 +157,7 @@ def write_memory(file: str | Path, driver: ViewDriver, decider: Any) -> None:
         raise InputError(f"cannot be written: {error.strerror}", file=str(file), fix=fix) from None
 
 
-def read_memory(file: str | Path, driver: ViewDriver) -> tuple[Memory, Any]:
+def read_memory(file: str | Path, driver: Any) -> tuple[Memory, Any]:
     """What `write_memory` saved: the memory and the state of the compiled policy. The Python object recalls its own.
 
     Raises:
