@@ -309,33 +309,34 @@ def observe_state(state: State, layout: Layout) -> Seen:
     clock, machine = cast(Any, state.clock), cast(Any, state.machine)
     each, units = machine.nodes.shape[0] if layout.per_node else 1, int(machine.totals.processors) + layout.image_gpus
     seen = new_seen(layout, 1, int(clock["last"] - clock["first"]), int(clock["running"]), each, units)
-    _compiled_choice("observe", type_of(state))(state, layout, seen)
+    _compiled_choice(type_of(state))(state, layout, seen, OBSERVE, 0)
     shown = int(seen.queue_offsets[1])  # fewer where not all waiting jobs can be chosen
     return seen._replace(queue=seen.queue[:shown], selectable=seen.selectable[:shown])
 
 
 def carry_out(state: State, layout: Layout, row: int, delay: int) -> None:
     """Carry out the choice of a row and a delay in the state that was observed."""
-    _compiled_choice("act", type_of(state))(state, layout, row, delay)
+    _compiled_choice(type_of(state))(state, layout, new_seen(layout, 1, 0, 0, 1, 0), row, delay)
 
 
-def _observe(s: State, layout: Layout, seen: Seen) -> None:
+OBSERVE = -1
+"""Instead of a row, what has `_choose` observe."""
+
+
+def _choose(s: State, layout: Layout, seen: Seen, row: int, delay: int) -> None:
+    """Carry out the choice of a row and a delay, or observe: one function, so that it is compiled once."""
     s, layout, seen = by_reference(s), by_reference(layout), by_reference(seen)
-    fill_choices(s, layout, seen, 0)
-    observe_one(s, layout, seen, 0)
-
-
-def _act(s: State, layout: Layout, row: int, delay: int) -> None:
-    s, layout = by_reference(s), by_reference(layout)
-    apply(s, chosen_action(s, layout, row, delay))
-    s.clock.settled = 0
+    if row == OBSERVE:
+        fill_choices(s, layout, seen, 0)
+        observe_one(s, layout, seen, 0)
+    else:
+        apply(s, chosen_action(s, layout, row, delay))
+        s.clock.settled = 0
 
 
 @cache
-def _compiled_choice(name: str, states: StateType) -> Any:
-    codes: dict[str, tuple[Any, list[Any]]] = {"observe": (_observe, [SEEN_TYPE]), "act": (_act, [types.int64] * 2)}
-    function, given = codes[name]
-    return entry(name, function, types.void(states.numba, LAYOUT_TYPE, *given))
+def _compiled_choice(states: StateType) -> Any:
+    return entry("choice", _choose, types.void(states.numba, LAYOUT_TYPE, SEEN_TYPE, types.int64, types.int64))
 
 
 def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> Seen:
