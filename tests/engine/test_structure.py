@@ -156,7 +156,7 @@ def test_fields_of_records_are_no_methods_of_numpy() -> None:
 
 SIZES = {"engine/views/codec.py:state_of", "engine/prepare.py:check_slots", "engine/state.py:new_state",
          "energy/site.py:horizon_slots", "energy/site.py:_facts", "energy/site.py:month_at",
-         "engine/capacity/value.py:_count_until", "engine/capacity/value.py:worth_at", "engine/observe/image.py:draw",
+         "engine/capacity/value.py:_count_until", "engine/capacity/value.py:worth_of", "engine/observe/image.py:draw",
          "engine/observe/features.py:fill_ticks", "policies/compiled/packer.py:_weigh"}  # fmt: skip
 """Functions that divide a duration by a step, for the size of a table or to count ticks, or multiply them, for a
 duration or the begins of many slots at once."""

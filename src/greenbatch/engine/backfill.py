@@ -11,10 +11,12 @@ from greenbatch.engine.events import start
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
 from greenbatch.engine.limits import can_be_next, can_start, leaves_limits
 from greenbatch.engine.machine.competition import all_compete, competes
-from greenbatch.engine.machine.node_choice import node_beside, want
+from greenbatch.engine.machine.easy_irmasim import node_beside
+from greenbatch.engine.machine.node_choice import want
 from greenbatch.engine.machine.node_tables import ANY
-from greenbatch.engine.machine.resources import fits_beside, rise_w
-from greenbatch.engine.machine.work import longest_boot_s
+from greenbatch.engine.machine.power_states import longest_boot_s
+from greenbatch.engine.machine.preview import rise_w
+from greenbatch.engine.machine.resources import fits_beside
 from greenbatch.engine.power.protocol import Weights, is_brown
 from greenbatch.engine.power_cap import take_from_spare
 from greenbatch.engine.queue import position_of, rank_queue

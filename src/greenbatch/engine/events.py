@@ -17,8 +17,10 @@ from greenbatch.engine.capacity.value import count_service
 from greenbatch.engine.compile import compiled, compiled_rare, compiled_small, whole
 from greenbatch.engine.limits import next_opening_s
 from greenbatch.engine.log import note
-from greenbatch.engine.machine.resources import give, running_w, take
-from greenbatch.engine.machine.work import advance_work, begins_s, expect_ends, next_switch_s, switch, update_ends
+from greenbatch.engine.machine.power_states import begins_s, next_switch_s, switch
+from greenbatch.engine.machine.preview import running_w
+from greenbatch.engine.machine.rates import advance_work, expect_ends, update_ends
+from greenbatch.engine.machine.resources import give, take
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.prediction.protocol import fill, learn, note_running, predicts

@@ -16,7 +16,7 @@ import numpy as np
 
 from greenbatch.engine.codes import FIRST_FIT
 from greenbatch.engine.compile import compiled, compiled_rare, compiled_small
-from greenbatch.engine.machine.resources import rise_w
+from greenbatch.engine.machine.preview import rise_w
 from greenbatch.engine.outages import open_from_s
 from greenbatch.engine.power.protocol import allowed_w, always_allowed_w
 from greenbatch.engine.power.slots import covering, next_edge_s, slot_at, slot_start_s

@@ -8,7 +8,7 @@ job and a candidate share, for both.
 from __future__ import annotations
 
 from greenbatch.engine.compile import compiled
-from greenbatch.engine.machine.resources import rise_w
+from greenbatch.engine.machine.preview import rise_w
 from greenbatch.engine.state import State
 
 ROUNDING = 1e-9

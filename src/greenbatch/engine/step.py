@@ -22,8 +22,8 @@ from greenbatch.engine.limits import can_be_next, can_start
 from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.competition import block, clear_reservation, competes
 from greenbatch.engine.machine.node_choice import want_none
-from greenbatch.engine.machine.resources import is_recorded
-from greenbatch.engine.machine.work import most_switches
+from greenbatch.engine.machine.nodes import is_recorded
+from greenbatch.engine.machine.power_states import most_switches
 from greenbatch.engine.machine_code.apart import compiled_apart
 from greenbatch.engine.power.protocol import command, commanded_w, is_commanded, ranked_w
 from greenbatch.engine.queue import position_of, sort_twins

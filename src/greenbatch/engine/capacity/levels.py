@@ -1,6 +1,7 @@
 """Levels of what is powered: the next change, whether a job lasts beyond it, and reservations and looks ahead.
 
-The contract of a capacity that changes; what a function does by default holds for a machine that is always powered.
+The contract of a capacity that changes, and what `Varying` does; what it does ``otherwise``, or by default, holds for a
+machine that is always powered.
 """
 
 from __future__ import annotations
@@ -24,15 +25,9 @@ Ahead = tuple[int, int, int, int]
 # ---------------------------------------------------------------- changes
 
 
-@variant(default=True)
-def next_level_s(capacity: CapacityPart, now_s: float) -> float:
+@variant(Varying, otherwise=np.inf)
+def next_level_s(capacity: Varying, now_s: float) -> float:
     """When the capacity changes, a processor fails or suspended jobs are tried again; infinite if never. [s]"""
-    return np.inf
-
-
-@next_level_s.register(Varying)
-def next_change_of_levels_s(capacity: Varying, now_s: float) -> float:
-    """The first of these that is still to come."""
     k, levels = capacity.counts.level + 1, capacity.levels
     while k < levels.shape[0] and levels[k].time_s <= now_s:
         k += 1
@@ -40,21 +35,18 @@ def next_change_of_levels_s(capacity: Varying, now_s: float) -> float:
     return float(min(change_s, capacity.counts.retry_s, capacity.counts.failure_s))
 
 
-@variant(default=True)
-def most_moves(capacity: CapacityPart, totals: MachineTotals) -> int:
-    """Largest number of entries that a change of the capacity leaves in the log."""
-    return 0
+@variant(Varying, otherwise=0)
+def most_moves(capacity: Varying, totals: MachineTotals) -> int:
+    """Largest number of entries that a change of the capacity leaves in the log.
 
-
-@most_moves.register(Varying)
-def most_suspensions(capacity: Varying, totals: MachineTotals) -> int:
-    """Each suspended job may resume, and each running one be suspended and resume, at one instant."""
+    Each suspended job may resume, and each running one be suspended and resume, at one instant.
+    """
     running = min(totals.processors, capacity.jobs.shape[0])
     return int(2 * (running + capacity.counts.suspended) + 8)
 
 
-@variant(default=True)
-def is_beyond(capacity: CapacityPart, next_s: float, completion_s: float) -> bool:
+@variant(Varying, otherwise=False)
+def is_beyond(capacity: Varying, next_s: float, completion_s: float) -> bool:
     """Whether the run ends before the next event; at the end itself, only completions count.
 
     Args:
@@ -62,12 +54,6 @@ def is_beyond(capacity: CapacityPart, next_s: float, completion_s: float) -> boo
         next_s: the next event. [s]
         completion_s: the next completion. [s]
     """
-    return False
-
-
-@is_beyond.register(Varying)
-def is_after_end(capacity: Varying, next_s: float, completion_s: float) -> bool:
-    """Nothing but completions happens at the end of the run."""
     end_s = capacity.counts.end_s
     return bool(next_s > end_s or (next_s == end_s and completion_s > end_s))
 
@@ -75,15 +61,12 @@ def is_after_end(capacity: Varying, next_s: float, completion_s: float) -> bool:
 # ---------------------------------------------------------------- starts
 
 
-@variant(default=True)
-def stays_powered(capacity: CapacityPart, s: State, job: int) -> bool:
-    """Whether a job that fits now still does at every known change of capacity while it is expected to run."""
-    return True
+@variant(Varying, otherwise=True)
+def stays_powered(capacity: Varying, s: State, job: int) -> bool:
+    """Whether a job that fits now still does at every known change of capacity while it is expected to run.
 
-
-@stays_powered.register(Varying)
-def is_within_levels(capacity: Varying, s: State, job: int) -> bool:
-    """Beside the jobs that run now, by their requested ends, at every change within the horizon that is known."""
+    It must fit beside the jobs that run now, by their requested ends, at every change within the known horizon.
+    """
     counts, levels = capacity.counts, capacity.levels
     k = counts.level + 1
     until_s = s.clock.now_s + min(s.jobs[job].requested_s, counts.horizon_s)
@@ -199,26 +182,14 @@ def at_a_later_level(capacity: Varying, s: State, ahead: Ahead, time_s: float) -
     return (i, k, used, used_gpus)
 
 
-@variant(default=True)
-def powered_ahead(capacity: CapacityPart, totals: MachineTotals, ahead: Ahead) -> tuple[int, int]:
+@variant(Varying, otherwise=lambda capacity, totals, ahead: (totals.processors, 0))
+def powered_ahead(capacity: Varying, totals: MachineTotals, ahead: Ahead) -> tuple[int, int]:
     """Powered processors and GPUs at a time ahead."""
-    return (totals.processors, 0)
-
-
-@powered_ahead.register(Varying)
-def level_ahead(capacity: Varying, totals: MachineTotals, ahead: Ahead) -> tuple[int, int]:
-    """The level then."""
     level = capacity.levels[ahead[1]]
     return (whole(level.processors), whole(level.gpus))
 
 
-@variant(default=True)
-def look_ahead_s(capacity: CapacityPart) -> tuple[float, float]:
+@variant(Varying, otherwise=(np.inf, np.inf))
+def look_ahead_s(capacity: Varying) -> tuple[float, float]:
     """Length of a tick, and how far ahead the capacity is known; infinite if it never changes. [s]"""
-    return (np.inf, np.inf)
-
-
-@look_ahead_s.register(Varying)
-def ticks_ahead_s(capacity: Varying) -> tuple[float, float]:
-    """As the pools say."""
     return (capacity.counts.tick_s, capacity.counts.horizon_s)

@@ -3,7 +3,8 @@
 A suspended job gives back what it took; the work that it has done is kept, unless the scenario says that it is lost.
 It resumes by itself, the oldest suspension first, as soon as it fits at a change of the machine or at a tick.
 
-The contract of a capacity that suspends; what a function does by default holds for a machine that is always powered.
+The contract of a capacity that suspends, and what `Varying` does; ``otherwise`` holds for a machine that is always
+powered.
 
 Source: RARE (dissertation), §3.2.2; which job is suspended first is not said there.
 """
@@ -14,7 +15,7 @@ import numpy as np
 
 from greenbatch.engine.capacity.admission import is_admitted
 from greenbatch.engine.capacity.value import SUSPENSIONS
-from greenbatch.engine.capacity.varying import RUNNING, SUSPENDED, CapacityCounts, CapacityPart, Varying
+from greenbatch.engine.capacity.varying import RUNNING, SUSPENDED, CapacityCounts, Varying
 from greenbatch.engine.codes import RESUME, SUSPEND, SWITCH
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
@@ -28,38 +29,24 @@ from greenbatch.engine.state import State
 from greenbatch.engine.variants import variant
 
 
-@variant(default=True)
-def suspended_job(capacity: CapacityPart, row: int) -> int:
-    """The suspended job in a row, -1 after the last one."""
-    return -1
-
-
-@suspended_job.register(Varying)
-def job_suspended(capacity: Varying, row: int) -> int:
-    """In order of suspension."""
+@variant(Varying, otherwise=-1)
+def suspended_job(capacity: Varying, row: int) -> int:
+    """The suspended job in a row, in order of suspension; -1 after the last one."""
     return whole(capacity.suspended[row]) if row < capacity.counts.suspended else -1
 
 
-@variant(default=True)
-def asked_s(capacity: CapacityPart, job: int, requested_s: float) -> float:
-    """Requested time of a job as submitted, from the one that is left of it. [s]"""
-    return requested_s
-
-
-@asked_s.register(Varying)
-def submitted_s(capacity: Varying, job: int, requested_s: float) -> float:
-    """Suspensions change what is left."""
+@variant(Varying, otherwise=lambda capacity, job, requested_s: requested_s)
+def asked_s(capacity: Varying, job: int, requested_s: float) -> float:
+    """Requested time of a job as submitted, from the one that is left of it, which suspensions change. [s]"""
     return float(capacity.jobs[job].requested_s)
 
 
-@variant(default=True, inlined=False)
-def on_instant(capacity: CapacityPart, s: State) -> None:
-    """Bring the capacity up to date after the events of an instant: levels, failures, suspended jobs."""
+@variant(Varying, inlined=False)
+def on_instant(capacity: Varying, s: State) -> None:
+    """Bring the capacity up to date after the events of an instant: levels, failures, suspended jobs.
 
-
-@on_instant.register(Varying)
-def follow_power(capacity: Varying, s: State) -> None:
-    """Set the capacity of now, suspend jobs while more is used than powered, and let suspended jobs resume."""
+    Sets the capacity of now, suspends jobs while more is used than powered, and lets suspended jobs resume.
+    """
     counts, c, totals = capacity.counts, s.clock, s.machine.totals
     if c.now_s >= counts.end_s:
         return
@@ -187,30 +174,19 @@ def _resume_all(s: State) -> None:
     counts.suspended = kept
 
 
-@variant(default=True, inlined=False)
-def may_suspend(capacity: CapacityPart, s: State) -> bool:
-    """Whether a policy may suspend a running job now."""
-    return False
-
-
-@may_suspend.register(Varying)
-def has_room(capacity: Varying, s: State) -> bool:
-    """Whether policies suspend, a job runs, and the pool has room."""
+@variant(Varying, otherwise=False, inlined=False)
+def may_suspend(capacity: Varying, s: State) -> bool:
+    """Whether a policy may suspend a running job now: policies suspend, a job runs, and the pool has room."""
     counts = capacity.counts
     return bool(counts.suspends == 2 and s.clock.running > 0 and counts.suspended < counts.suspend_limit)
 
 
-@variant(default=True, inlined=False)
-def suspend_by_choice(capacity: CapacityPart, s: State) -> bool:
-    """Suspend a running job because the policy says so; whether there is one that it may suspend."""
-    return False
+@variant(Varying, otherwise=False, inlined=False)
+def suspend_by_choice(capacity: Varying, s: State) -> bool:
+    """Suspend a running job because the policy says so; whether there is one that it may suspend.
 
-
-@suspend_by_choice.register(Varying)
-def suspend_chosen(capacity: Varying, s: State) -> bool:
-    """Suspend the first of the running jobs that did not start at this instant, or of all if all did; whether it can.
-
-    It is tried again at the next tick.
+    It is the first of the running jobs that did not start at this instant, or of all if all did, and is tried again at
+    the next tick.
     """
     if not may_suspend(capacity, s):
         return False
@@ -221,17 +197,13 @@ def suspend_chosen(capacity: Varying, s: State) -> bool:
     return True
 
 
-@variant(default=True, inlined=False)
-def make_room(capacity: CapacityPart, s: State, position: int) -> bool:
-    """Suspend a running job of less value for the job at a queue position, if that lets it start; whether it did."""
-    return False
-
-
-@make_room.register(Varying)
-def swap(capacity: Varying, s: State, position: int) -> bool:
-    """Suspend one job of less value, if the job at a queue position fits then (RARE, SUSPEND-SWAP).
+@variant(Varying, otherwise=False, inlined=False)
+def make_room(capacity: Varying, s: State, position: int) -> bool:
+    """Suspend a running job of less value for the job at a queue position, if that lets it start; whether it did.
 
     Both are actions of one tick: at the next, the suspended job would resume before the other starts, and so forever.
+
+    Source: RARE, SUSPEND-SWAP.
     """
     counts, c = capacity.counts, s.clock
     number = whole(s.queue.job[position])

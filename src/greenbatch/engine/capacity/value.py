@@ -3,7 +3,7 @@
 Jobs count in ticks, with fractions if events lie between ticks. Everything is added up over the time between events,
 in which no job changes its pool, so a job that becomes late in between counts from then on.
 
-The contract of a capacity that knows value; what a function does by default holds where nothing is added up.
+The contract of a capacity that knows value, and what `Varying` does; ``otherwise`` holds where nothing is added up.
 
 Source: RARE and CoCoRL (dissertation), §3.2.3, Eq. 6.11 and Table B.1.
 """
@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.capacity.varying import FIGURES, CapacityPart, Varying
+from greenbatch.engine.capacity.varying import FIGURES, Varying
 from greenbatch.engine.compile import compiled
 from greenbatch.engine.records import Clock, Ending, Table
 from greenbatch.engine.variants import variant
@@ -24,14 +24,12 @@ run, all x ticks; value per tick of the requested time of the running jobs that 
 x ticks; suspensions; until when all of them count [s]."""
 
 
-@variant(default=True)
-def count_service(capacity: CapacityPart, ending: Table[Ending], clock: Clock, is_last: bool) -> None:
-    """Add up what happened since the last event, after the clock has moved; at last also until the end of the run."""
+@variant(Varying)
+def count_service(capacity: Varying, ending: Table[Ending], clock: Clock, is_last: bool) -> None:
+    """Add up what happened since the last event, after the clock has moved; at last also until the end of the run.
 
-
-@count_service.register(Varying)
-def count_since(capacity: Varying, ending: Table[Ending], clock: Clock, is_last: bool) -> None:
-    """Add up the time since the last event, if it is wanted; nothing happens between the last one and the end."""
+    Nothing happens between the last event and the end.
+    """
     counts = capacity.counts
     if counts.counted:
         _count_until(capacity, ending, clock, counts.end_s if is_last and counts.end_s < np.inf else clock.now_s)
@@ -56,26 +54,14 @@ def _count_until(capacity: Varying, ending: Table[Ending], clock: Clock, until_s
     service[UNTIL] = until_s
 
 
-@variant(default=True)
-def service_figure(capacity: CapacityPart, figure: int) -> float:
+@variant(Varying, otherwise=0.0)
+def service_figure(capacity: Varying, figure: int) -> float:
     """A figure that is added up, if the state counts service."""
-    return 0.0
-
-
-@service_figure.register(Varying)
-def figure_of_service(capacity: Varying, figure: int) -> float:
-    """As it has been added up."""
     return float(capacity.service[figure])
 
 
-@variant(default=True)
-def worth_of(capacity: CapacityPart, job: int, time_s: float) -> tuple[float, float, float]:
+@variant(Varying, otherwise=(0.0, 0.0, 0.0))
+def worth_of(capacity: Varying, job: int, time_s: float) -> tuple[float, float, float]:
     """Value of a job, ticks for which it is late if it ends at a time, and its value per tick of its requested time."""
-    return (0.0, 0.0, 0.0)
-
-
-@worth_of.register(Varying)
-def worth_at(capacity: Varying, job: int, time_s: float) -> tuple[float, float, float]:
-    """It is late since its due time."""
     own, tick_s = capacity.jobs[job], capacity.counts.tick_s
     return (own.value, max((time_s - own.due_s) / tick_s, 0.0), own.value * tick_s / own.requested_s)

@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.machine.competition import clear_reservation
-from greenbatch.engine.machine.node_choice import node_beside
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.nodes import hosts
 from greenbatch.engine.machine.placement import LOW_ENERGY, key
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Clock, Expected, Int32s, Table
-
-
-@clear_reservation.register(Nodes)
-def let_all_go(machine: Nodes, waiting: Int32s, clock: Clock) -> None:
-    """Every component may be considered again; IRMaSim also sorts its list of nodes."""
-    machine.counts.held_back = 0
-    if machine.counts.keeps_list:
-        _sort_for_all(machine, waiting, clock)
+from greenbatch.engine.variants import variant
 
 
 @compiled
-def _sort_for_all(machine: Nodes, waiting: Int32s, clock: Clock) -> None:
+def sort_for_all(machine: Nodes, waiting: Int32s, clock: Clock) -> None:
     """Sort the list of nodes for every waiting job in turn; equal ones stay in the order of the list."""
     if clock.first == clock.last and machine.counts.placement < LOW_ENERGY:  # estimates need a job
         _sort_list(machine, 0)
@@ -40,9 +31,20 @@ def _sort_list(machine: Nodes, job: int) -> None:
         lists[k].order = ranked[k].job
 
 
-@node_beside.register(Nodes)
-def first_beside(machine: Nodes, expected: Table[Expected], clock: Clock, job: int, head: int, end_s: float) -> int:
-    """The first node in the order of the placement that is empty, or on which the job does not delay the head."""
+@variant(Nodes, otherwise=-1, inlined=False)
+def node_beside(machine: Nodes, expected: Table[Expected], clock: Clock, job: int, head: int, end_s: float) -> int:
+    """The node on which a job may start ahead of a blocked one in the manner of IRMaSim; -1 for none.
+
+    The first one in the order of the placement that is empty, or on which the job does not delay the blocked one.
+
+    Args:
+        machine: the machine.
+        expected: running jobs by requested end.
+        clock: the clock.
+        job: row of the job.
+        head: row of the blocked one.
+        end_s: requested end of the job if it starts now. [s]
+    """
     demand = machine.demands[job]
     for k in range(machine.nodes.shape[0]):
         number = whole(machine.lists[k].order)

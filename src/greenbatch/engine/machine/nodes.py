@@ -10,16 +10,14 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.machine.competition import all_compete, all_partitions_in, block, competes, is_held_back
 from greenbatch.engine.machine.idle_nodes import nodes_of
-from greenbatch.engine.machine.node_choice import want, want_none
 from greenbatch.engine.machine.node_tables import ANY, V1, Demand, Node, Nodes
 from greenbatch.engine.machine.placement import RANDOM, key
 from greenbatch.engine.machine.pool import Pool, pool_of
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
-from greenbatch.engine.machine.resources import fits, fits_beside, give, is_recorded, machine_of, next_change_s, take
-from greenbatch.engine.machine.work import run_times_vary
+from greenbatch.engine.machine.resources import fits, fits_beside, give, machine_of, next_change_s, take
 from greenbatch.engine.ranked import sort_ranked
+from greenbatch.engine.variants import variant
 from greenbatch.workload import Workload
 
 
@@ -256,20 +254,6 @@ def _is_wanted(machine: Nodes, number: int) -> bool:
     return bool(k < machine.counts.wanted)
 
 
-@want.register(Nodes)
-def want_node(machine: Nodes, node: int, most: int) -> None:
-    """Add a node to those that the next job takes before others."""
-    row = machine.lists[machine.counts.wanted]
-    row.wanted, row.wanted_most = node, most
-    machine.counts.wanted += 1
-
-
-@want_none.register(Nodes)
-def want_no_node(machine: Nodes) -> None:
-    """Forget them."""
-    machine.counts.wanted = 0
-
-
 @take.register(Nodes)
 def take_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s: float, outlives: bool) -> float:
     """Occupy nodes in the order of the placement."""
@@ -282,12 +266,6 @@ def take_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s:
     if demand.is_booting == 0:
         draw(machine, job, 1)
     return rate
-
-
-@run_times_vary.register(Nodes)
-def vary_by_node(machine: Nodes) -> bool:
-    """Nodes have speeds, tasks slow each other down, and nodes boot."""
-    return True
 
 
 @give.register(Nodes)
@@ -359,38 +337,10 @@ def never_by_itself(machine: Nodes, now_s: float) -> float:
     return np.inf
 
 
-@competes.register(Nodes)
-def is_of_one_component(machine: Nodes, job: int, head: int) -> bool:
-    """Jobs compete if their partitions share nodes, or are linked by partitions that do."""
-    return machine.demands[job].component == machine.demands[head].component
+@variant(Nodes, otherwise=True)
+def is_recorded(machine: Nodes) -> bool:
+    """Whether there is room to record where the next jobs start.
 
-
-@all_partitions_in.register(Nodes)
-def can_use_no_others(machine: Nodes, job: int, partitions: int) -> bool:
-    """A job without a partition can use those of all nodes."""
-    return machine.demands[job].partitions & ~partitions == 0
-
-
-@all_compete.register(Nodes)
-def are_of_one_component(machine: Nodes) -> bool:
-    """There is one component."""
-    return machine.counts.components & (machine.counts.components - 1) == 0
-
-
-@block.register(Nodes)
-def hold_back_component(machine: Nodes, job: int) -> bool:
-    """Hold back the component of a blocked job."""
-    machine.counts.held_back |= whole(1) << whole(machine.demands[job].component)
-    return bool(machine.counts.held_back == machine.counts.components)
-
-
-@is_held_back.register(Nodes)
-def is_of_held_back_component(machine: Nodes, job: int) -> bool:
-    """A job of the component is blocked."""
-    return bool((machine.counts.held_back >> whole(machine.demands[job].component)) & 1)
-
-
-@is_recorded.register(Nodes)
-def has_room_to_record(machine: Nodes) -> bool:
-    """Every processor could start a part of a job before the record is read again."""
+    Every processor could start a part of a job before the record is read again.
+    """
     return machine.counts.placed + machine.totals.processors <= machine.placed.shape[0]

@@ -11,7 +11,7 @@ import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.node_tables import BOOTING, OFF, ON, STOPPING, Nodes, part_w
-from greenbatch.engine.machine.work import begins_s, longest_boot_s, most_switches, next_switch_s, switch
+from greenbatch.engine.variants import variant
 
 
 @compiled_small
@@ -107,33 +107,48 @@ def _find_next_switch(machine: Nodes) -> None:
     machine.counts.next_switch_s = next_s
 
 
-@begins_s.register(Nodes)
-def begins_when_up_s(machine: Nodes, job: int, now_s: float) -> float:
-    """A job begins once all its nodes are up."""
+@variant(Nodes, otherwise=lambda machine, job, now_s: now_s)
+def begins_s(machine: Nodes, job: int, now_s: float) -> float:
+    """When a job that is given its processors at ``now_s`` begins to run, also asked when it ends. [s]
+
+    A job begins once all its nodes are up.
+    """
     return float(machine.demands[job].begin_s)
 
 
-@longest_boot_s.register(Nodes)
-def longest_boot_of_nodes_s(machine: Nodes) -> float:
-    """The slowest node may have to be shut down first."""
+@variant(Nodes, otherwise=0.0)
+def longest_boot_s(machine: Nodes) -> float:
+    """Longest time from the start of a job until it begins to run. [s]
+
+    The slowest node may have to be shut down first.
+    """
     return float(machine.counts.longest_boot_s)
 
 
-@next_switch_s.register(Nodes)
-def next_switch_of_nodes_s(machine: Nodes) -> float:
-    """The next end of a boot, or begin or end of a shutdown."""
+@variant(Nodes, otherwise=np.inf)
+def next_switch_s(machine: Nodes) -> float:
+    """When a node is switched on or off by itself, infinite if never; the same jobs fit before and after. [s]
+
+    The next end of a boot, or begin or end of a shutdown.
+    """
     return float(machine.counts.next_switch_s)
 
 
-@most_switches.register(Nodes)
-def four_per_node(machine: Nodes) -> int:
-    """A node may finish a boot, begin and finish a shutdown, and boot again."""
+@variant(Nodes, otherwise=0)
+def most_switches(machine: Nodes) -> int:
+    """Largest number of switches between two events of jobs.
+
+    A node may finish a boot, begin and finish a shutdown, and boot again.
+    """
     return 4 * machine.nodes.shape[0] if machine.counts.on_demand else 0
 
 
-@switch.register(Nodes)
-def switch_node(machine: Nodes, now_s: float) -> int:
-    """Carry out the first switch that is due."""
+@variant(Nodes, otherwise=-1, inlined=False)
+def switch(machine: Nodes, now_s: float) -> int:
+    """Carry out one switch that is due; return the number of the node.
+
+    Carry out the first switch that is due.
+    """
     number = 0
     while machine.nodes[number].switch_s > now_s:
         number += 1

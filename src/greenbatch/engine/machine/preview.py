@@ -7,8 +7,7 @@ import numpy as np
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.machine.node_tables import Nodes, part_w, waking_w
 from greenbatch.engine.machine.nodes import can_host, candidates, part_of
-from greenbatch.engine.machine.resources import rise_w, running_w
-from greenbatch.engine.machine.work import expected_run_s
+from greenbatch.engine.variants import variant
 
 
 @compiled
@@ -36,21 +35,36 @@ def _preview(machine: Nodes, job: int, outlives: bool) -> tuple[float, float]:
     return float(added_w), float(slowest)
 
 
-@expected_run_s.register(Nodes)
-def requested_at_the_slowest(machine: Nodes, job: int, requested_s: float) -> float:
-    """The requested time at the speed of the slowest node that the job would take, without contention."""
+@variant(Nodes, otherwise=lambda machine, job, requested_s: requested_s)
+def expected_run_s(machine: Nodes, job: int, requested_s: float) -> float:
+    """Expected run time of a job that fits now, from its requested time and the speed of what it would take. [s]
+
+    The requested time at the speed of the slowest node that the job would take, without contention.
+    """
     return requested_s / _preview(machine, job, False)[1]
 
 
-@rise_w.register(Nodes)
-def rise_on_nodes_w(machine: Nodes, job: int, power_w: float, outlives: bool) -> float:
-    """The power of the job, and the static power of nodes on which nothing runs."""
+@variant(Nodes, otherwise=lambda machine, job, power_w, outlives: power_w)
+def rise_w(machine: Nodes, job: int, power_w: float, outlives: bool) -> float:
+    """What a job that fits would add to the load if it started now. [W]
+
+    The power of the job, and the static power of nodes on which nothing runs.
+
+    Args:
+        machine: the machine.
+        job: row of the job.
+        power_w: its power, 0 if unknown. [W]
+        outlives: see `take`.
+    """
     return _preview(machine, job, outlives and machine.counts.is_plain == 0)[0]
 
 
-@running_w.register(Nodes)
-def running_on_nodes_w(machine: Nodes, job: int, power_w: float) -> float:
-    """Its own power, or that of its processors and GPUs."""
+@variant(Nodes, otherwise=lambda machine, job, power_w: power_w)
+def running_w(machine: Nodes, job: int, power_w: float) -> float:
+    """Power of a running job, without what its nodes draw anyway. [W]
+
+    Its own power, or that of its processors and GPUs.
+    """
     demand = machine.demands[job]
     return _running_w(machine, job) if demand.is_modelled else power_w * demand.draw
 

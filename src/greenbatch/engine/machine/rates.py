@@ -12,8 +12,8 @@ import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.node_tables import V1, Node, Nodes, Share
-from greenbatch.engine.machine.work import advance_work, expect_ends, update_ends
 from greenbatch.engine.records import Clock, Ending, Table
+from greenbatch.engine.variants import variant
 
 FITTED_TASKS = 4
 """Number of tasks that the model was fitted to."""
@@ -52,16 +52,38 @@ def slowdown(node: Node, model: int, own: float, total: float, tasks: int) -> fl
     return min(1.0, max(least, 1.0 + node.b * (total - node.c)))
 
 
-@expect_ends.register(Nodes)
-def expect_ends_on_nodes(machine: Nodes, ending: Table[Ending], clock: Clock, arrival_s: float) -> None:
-    """IRMaSim computes ends anew before every event; otherwise they are known."""
+@variant(Nodes, otherwise=False)
+def run_times_vary(machine: Nodes) -> bool:
+    """Whether the run time of a job depends on where and beside what it runs, so that it is known when the job ends.
+
+    Nodes have speeds, tasks slow each other down, and nodes boot; a pool has nothing of that.
+    """
+    return True
+
+
+@variant(Nodes)
+def expect_ends(machine: Nodes, ending: Table[Ending], clock: Clock, arrival_s: float) -> None:
+    """Compute the ends of running jobs before the next event, if they are not known; the next submission is given.
+
+    IRMaSim computes ends anew before every event; otherwise they are known.
+    """
     if machine.counts.contention == V1:
         _ends_by_operations(machine, ending, clock, arrival_s)
 
 
-@advance_work.register(Nodes)
-def advance_work_on_nodes(machine: Nodes, ending: Table[Ending], clock: Clock, from_s: float, is_end: bool) -> None:
-    """IRMaSim counts whole operations at every event; otherwise work is brought up to date when rates change."""
+@variant(Nodes)
+def advance_work(machine: Nodes, ending: Table[Ending], clock: Clock, from_s: float, is_end: bool) -> None:
+    """Bring the running jobs up to date after the clock has moved.
+
+    IRMaSim counts whole operations at every event; otherwise work is brought up to date when rates change.
+
+    Args:
+        machine: the machine.
+        ending: running jobs by actual end.
+        clock: the clock.
+        from_s: where the clock was before. [s]
+        is_end: a job ends now.
+    """
     counts = machine.counts
     if counts.contention == V1:
         length_s = counts.step_s if clock.now_s == counts.step_to_s else clock.now_s - from_s
@@ -154,9 +176,12 @@ def _sink(machine: Nodes, ending: Table[Ending], first: int, row: int) -> None:
     put.end_s, put.requested_end_s, put.job, put.processors = end_s, requested_end_s, job, processors
 
 
-@update_ends.register(Nodes)
-def update_ends_on_nodes(machine: Nodes, ending: Table[Ending], clock: Clock) -> None:
-    """Without contention, rates never change."""
+@variant(Nodes)
+def update_ends(machine: Nodes, ending: Table[Ending], clock: Clock) -> None:
+    """Move the ends of running jobs whose rates have changed by the last start or end.
+
+    Without contention, rates never change.
+    """
     if machine.counts.contention:
         _slow_down(machine, ending, clock)
 

@@ -1,8 +1,9 @@
 """What the engine asks of what a machine has: what fits, what a job takes and gives back, what a blocked job reserves.
 
 A machine is a NamedTuple with the field ``totals``. A new kind of machine is one file: its class, what it does for the
-functions here and in `competition`, `work` and `node_choice`, and `machine_of` for the cluster that describes it.
-`fits`, `take`, `give` and `next_change_s` have to be implemented; what the others do by default holds for a pool.
+functions here, and `machine_of` for the cluster that describes it. `fits`, `take`, `give` and `next_change_s` have to
+be implemented; what the others do by default holds for a pool. So it is for the functions that stand where nodes do
+something else: in `competition`, `rates`, `power_states`, `preview` and `node_choice`.
 """
 
 from __future__ import annotations
@@ -79,25 +80,6 @@ def give(machine: Machine, job: int, processors: int, power_w: float, now_s: flo
     raise TypeError
 
 
-@variant(default=True)
-def rise_w(machine: Machine, job: int, power_w: float, outlives: bool) -> float:
-    """What a job that fits would add to the load if it started now. [W]
-
-    Args:
-        machine: the machine.
-        job: row of the job.
-        power_w: its power, 0 if unknown. [W]
-        outlives: see `take`.
-    """
-    return power_w
-
-
-@variant(default=True)
-def running_w(machine: Machine, job: int, power_w: float) -> float:
-    """Power of a running job, without what its nodes draw anyway. [W]"""
-    return power_w
-
-
 @variant()
 def next_change_s(machine: Machine, now_s: float) -> float:
     """When waiting jobs may fit although nothing starts or ends, infinite if never. [s]"""
@@ -150,9 +132,3 @@ def fits_beside(machine: Machine, job: int, processors: int, spare: int) -> bool
         spare: processors that the head leaves.
     """
     return processors <= spare
-
-
-@variant(default=True)
-def is_recorded(machine: Machine) -> bool:
-    """Whether there is room to record where the next jobs start."""
-    return True

@@ -9,8 +9,8 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
+from greenbatch.engine.machine.preview import expected_run_s
 from greenbatch.engine.machine.resources import fits
-from greenbatch.engine.machine.work import expected_run_s
 from greenbatch.engine.program import Pass
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
