@@ -53,7 +53,7 @@ def variant(
         names = list(inspect.signature(protocol).parameters)
         shown = ", ".join(names)
         table: dict[type, Callable[..., T]] = {} if part is None else {part: protocol}
-        others = protocol if default else otherwise if callable(otherwise) else None
+        others = protocol if default else getattr(otherwise, "py_func", otherwise) if callable(otherwise) else None
         if part is not None and others is None:
             own = {"value": otherwise, "__name__": protocol.__module__}
             exec(f"def constant({shown}):\n    return value", own)  # noqa: S102  (our own text)

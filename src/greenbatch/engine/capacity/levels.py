@@ -12,7 +12,7 @@ import numpy as np
 
 from greenbatch.engine.capacity.varying import NO_LIMIT, CapacityPart, Varying
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.machine.resources import reserve_for
+from greenbatch.engine.machine.reservation import reserve_for
 from greenbatch.engine.records import MachineTotals
 from greenbatch.engine.variants import variant
 
@@ -72,7 +72,7 @@ def stays_powered(capacity: Varying, s: State, job: int) -> bool:
     until_s = s.clock.now_s + min(s.jobs[job].requested_s, counts.horizon_s)
     if counts.suspends > 0 or k >= levels.shape[0] or levels[k].time_s >= until_s:
         return True
-    return _fits_levels(capacity, s, job, until_s)
+    return min(_left_beside(capacity, s, job, ahead_now(capacity, s), until_s)) >= 0
 
 
 @compiled_small
@@ -88,15 +88,16 @@ def _after_ends(capacity: Varying, s: State, ahead: Ahead, time_s: float) -> Ahe
 
 
 @compiled
-def _fits_levels(capacity: Varying, s: State, job: int, until_s: float) -> bool:
-    levels, own, ahead = capacity.levels, capacity.jobs[job], ahead_now(capacity, s)
-    k = ahead[1] + 1
-    while k < levels.shape[0] and levels[k].time_s < until_s:
-        ahead = _after_ends(capacity, s, ahead, levels[k].time_s)
-        if ahead[2] + own.processors > levels[k].processors or ahead[3] + own.gpus > levels[k].gpus:
-            return False
+def _left_beside(capacity: Varying, s: State, job: int, ahead: Ahead, until_s: float) -> tuple[int, int]:
+    """The fewest processors and GPUs left beside a job that runs from a time ahead until another; below 0: no room."""
+    levels, own, left, left_gpus, k = capacity.levels, capacity.jobs[job], NO_LIMIT, NO_LIMIT, ahead[1]
+    while True:
+        left = min(left, levels[k].processors - ahead[2] - own.processors)
+        left_gpus = min(left_gpus, levels[k].gpus - ahead[3] - own.gpus)
         k += 1
-    return True
+        if left < 0 or left_gpus < 0 or k >= levels.shape[0] or levels[k].time_s >= until_s:
+            return whole(left), whole(left_gpus)
+        ahead = _after_ends(capacity, s, ahead, levels[k].time_s)
 
 
 @variant(default=True)
@@ -132,18 +133,10 @@ def reserve_within_levels(capacity: Varying, s: State, job: int, from_s: float) 
 @compiled
 def _leaves_spare(capacity: Varying, s: State, job: int, at_s: float, ahead: Ahead) -> bool:
     """Whether a job fits from a time on; fills in the least that it leaves to others while it runs."""
-    counts, own, levels, clock, totals = capacity.counts, capacity.jobs[job], capacity.levels, s.clock, s.machine.totals
+    counts, own, clock, totals = capacity.counts, capacity.jobs[job], s.clock, s.machine.totals
     until_s = at_s + min(own.requested_s, counts.horizon_s) if counts.suspends == 0 else at_s
-    clock.spare, totals.spare_gpus, k = NO_LIMIT, NO_LIMIT, ahead[1]
-    while True:
-        clock.spare = min(clock.spare, levels[k].processors - ahead[2] - own.processors)
-        totals.spare_gpus = min(totals.spare_gpus, levels[k].gpus - ahead[3] - own.gpus)
-        if clock.spare < 0 or totals.spare_gpus < 0:
-            return False
-        k += 1
-        if k >= levels.shape[0] or levels[k].time_s >= until_s:
-            return True
-        ahead = _after_ends(capacity, s, ahead, levels[k].time_s)
+    clock.spare, totals.spare_gpus = _left_beside(capacity, s, job, ahead, until_s)
+    return clock.spare >= 0 and totals.spare_gpus >= 0
 
 
 # ---------------------------------------------------------------- looks ahead

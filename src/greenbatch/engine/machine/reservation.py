@@ -1,22 +1,52 @@
-"""The reservation of a blocked job on nodes: when it can start as requested, and what it leaves to others."""
+"""The reservation of a blocked job: when it can start as requested, and what it leaves to others."""
 
 from __future__ import annotations
 
-from greenbatch.engine.compile import compiled, whole
+from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.competition import all_compete
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.nodes import hosts_later, leave
-from greenbatch.engine.machine.resources import reserve_by_total, reserve_for
+from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.records import Clock, Expected, Table
+from greenbatch.engine.variants import variant
 
 
-@reserve_for.register(Nodes)
-def reserve_on_nodes(
+@compiled_small
+def _reserve_any(
+    machine: Machine, expected: Table[Expected], clock: Clock, job: int, processors: int, from_s: float
+) -> None:  # fmt: skip
+    """`reserve_for` if any free processors will do."""
+    free, shadow_s = machine.totals.free, from_s
+    i, stop = clock.expected_first, clock.expected_first + clock.running
+    while i < stop and free < processors:
+        free += expected[i].processors
+        shadow_s = max(from_s, expected[i].end_s)
+        i += 1
+    while i < stop and expected[i].end_s <= shadow_s:
+        free += expected[i].processors
+        i += 1
+    clock.shadow_s, clock.spare = shadow_s, free - processors
+
+
+@variant(Nodes, otherwise=_reserve_any)
+def reserve_for(
     machine: Nodes, expected: Table[Expected], clock: Clock, job: int, processors: int, from_s: float
 ) -> None:  # fmt: skip
-    """The earliest instant at which the head fits if running jobs end as requested; its nodes follow the placement."""
+    """Compute when a blocked job can start by requested ends (``clock.shadow_s``), and what it leaves to others then.
+
+    ``clock.spare`` is the largest number of processors that a job which outlives that time may take. A running job
+    past its requested end is expected to end now. The nodes of the blocked job follow the placement.
+
+    Args:
+        machine: the machine.
+        expected: running jobs by requested end.
+        clock: output, and what is running.
+        job: row of the job.
+        processors: its processors.
+        from_s: the earliest start, now or later. [s]
+    """
     if machine.counts.is_plain:
-        reserve_by_total(machine.totals, expected, clock, processors, from_s)
+        _reserve_any(machine, expected, clock, job, processors, from_s)
         return
     clock.shadow_s = _look_ahead(machine, expected, clock, job, from_s)
     clock.spare = _leave_room(machine, job)

@@ -3,7 +3,7 @@
 A machine is a NamedTuple with the field ``totals``. A new kind of machine is one file: its class, what it does for the
 functions here, and `machine_of` for the cluster that describes it. `fits`, `take`, `give` and `next_change_s` have to
 be implemented; what the others do by default holds for a pool. So it is for the functions that stand where nodes do
-something else: in `competition`, `rates`, `power_states`, `preview` and `node_choice`.
+something else: in `competition`, `reservation`, `rates`, `power_states`, `preview` and `node_choice`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from __future__ import annotations
 from functools import singledispatch
 from typing import Protocol
 
-from greenbatch.engine.compile import compiled_small
-from greenbatch.engine.records import Clock, Expected, MachineTotals, Table
+from greenbatch.engine.records import MachineTotals
 from greenbatch.engine.variants import variant
 from greenbatch.workload import Workload
 
@@ -84,41 +83,6 @@ def give(machine: Machine, job: int, processors: int, power_w: float, now_s: flo
 def next_change_s(machine: Machine, now_s: float) -> float:
     """When waiting jobs may fit although nothing starts or ends, infinite if never. [s]"""
     raise TypeError
-
-
-@compiled_small
-def reserve_by_total(totals: MachineTotals, expected: Table[Expected], clock: Clock, need: int, from_s: float) -> None:
-    """`reserve_for` if any free processors will do."""
-    free, shadow_s = totals.free, from_s
-    i, stop = clock.expected_first, clock.expected_first + clock.running
-    while i < stop and free < need:
-        free += expected[i].processors
-        shadow_s = max(from_s, expected[i].end_s)
-        i += 1
-    while i < stop and expected[i].end_s <= shadow_s:
-        free += expected[i].processors
-        i += 1
-    clock.shadow_s, clock.spare = shadow_s, free - need
-
-
-@variant(default=True)
-def reserve_for(
-    machine: Machine, expected: Table[Expected], clock: Clock, job: int, processors: int, from_s: float
-) -> None:  # fmt: skip
-    """Compute when a blocked job can start by requested ends (``clock.shadow_s``), and what it leaves to others then.
-
-    ``clock.spare`` is the largest number of processors that a job which outlives that time may take. A running job
-    past its requested end is expected to end now.
-
-    Args:
-        machine: the machine.
-        expected: running jobs by requested end.
-        clock: output, and what is running.
-        job: row of the job.
-        processors: its processors.
-        from_s: the earliest start, now or later. [s]
-    """
-    reserve_by_total(machine.totals, expected, clock, processors, from_s)
 
 
 @variant(default=True)

@@ -14,7 +14,8 @@ import numpy as np
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.node_tables import Nodes, waking_w
 from greenbatch.engine.machine.preview import expected_run_s, rise_w
-from greenbatch.engine.machine.resources import Machine, fits, reserve_for
+from greenbatch.engine.machine.reservation import reserve_for
+from greenbatch.engine.machine.resources import Machine, fits
 from greenbatch.engine.records import Job
 from greenbatch.engine.state import State
 from greenbatch.engine.variants import variant
