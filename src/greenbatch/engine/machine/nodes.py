@@ -107,25 +107,27 @@ def _resize(machine: Nodes, number: int, processors: int) -> None:
 
 
 @compiled_small
-def leave(node: Node, demand: Demand, processors: int) -> None:
-    """Take a part of a job from what the reservation leaves of a node."""
+def _taken(node: Node, demand: Demand, processors: int) -> tuple[int, int, float]:
+    """Processors, GPUs and memory of a node that nobody else can use beside a part of a job: all if it is exclusive."""
     if demand.exclusive:
-        node.left = 0  # and nothing fits without a processor
-    else:
-        node.left -= processors
-        node.left_gpus -= demand.gpus
-        node.left_memory_mb -= demand.memory_mb * (1 if demand.is_spread else processors)
+        return whole(node.processors), whole(node.gpus), node.memory_mb
+    return processors, whole(demand.gpus), demand.memory_mb * (1 if demand.is_spread else processors)
 
 
 @compiled_small
-def _put(machine: Nodes, job: int, number: int, processors: int, gpus: int, now_s: float) -> None:
+def leave(node: Node, demand: Demand, processors: int) -> None:
+    """Take a part of a job from what the reservation leaves of a node."""
+    taken, gpus, memory_mb = _taken(node, demand, processors)
+    node.left -= taken
+    node.left_gpus -= gpus
+    node.left_memory_mb -= memory_mb
+
+
+@compiled_small
+def _put(machine: Nodes, job: int, number: int, processors: int, now_s: float) -> None:
     """Let a part of a job occupy a node."""
     demand, node, counts = machine.demands[job], machine.nodes[number], machine.counts
-    taken, memory_mb = processors, demand.memory_mb
-    if demand.is_spread == 0:
-        memory_mb *= processors
-    if demand.exclusive:
-        taken, gpus, memory_mb = whole(node.processors), whole(node.gpus), node.memory_mb
+    taken, gpus, memory_mb = _taken(node, demand, processors)
     row = counts.first_unused
     share = machine.shares[row]
     counts.first_unused = share.of_job
@@ -240,7 +242,7 @@ def _place(machine: Nodes, job: int, now_s: float, outlives: bool) -> float:
         if outlives:
             leave(machine.nodes[number], demand, processors)
         left -= 1 if demand.is_spread else processors
-        _put(machine, job, number, processors, whole(demand.gpus), now_s)
+        _put(machine, job, number, processors, now_s)
         rate = min(rate, machine.nodes[number].speed * demand.pace)
     machine.counts.wanted = 0
     return rate

@@ -12,7 +12,6 @@ import numpy as np
 
 from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.machine.node_tables import Demand, Node, Nodes, part_w
-from greenbatch.engine.records import Floats
 
 
 class PlacementRule(NamedTuple):
@@ -24,41 +23,33 @@ class PlacementRule(NamedTuple):
     """Keys of nodes that never change, from their table and names; None if they depend on what runs."""
 
 
-def _listed(nodes: Any) -> Floats:
-    return np.zeros(len(nodes))
-
-
-# Placements whose keys change with what runs; `key` computes them.
-(FIXED, BEST_FIT, WORST_FIT, PACK, SPREAD, RANDOM, HIGH_MEM, HIGH_MEM_PUBLISHED, HIGH_MEM_BW, LOW_ENERGY, HIGH_ENERGY,
+# The first ones depend neither on the job nor on a draw.
+(FIXED, BEST_FIT, WORST_FIT, PACK, SPREAD, HIGH_MEM, HIGH_MEM_PUBLISHED, HIGH_MEM_BW, RANDOM, LOW_ENERGY, HIGH_ENERGY,
  LOW_EDP, HIGH_EDP) = range(13)  # fmt: skip
 
-PLACEMENTS: dict[str, PlacementRule] = {
-    "first": PlacementRule(FIXED, "Nodes in the order of the cluster.", _listed),
-    "first-by-name": PlacementRule(FIXED, "Nodes in the order of their names as text (``node10`` before ``node2``)."),
-    "best-fit": PlacementRule(BEST_FIT, "Fewest free processors first."),
-    "worst-fit": PlacementRule(WORST_FIT, "Most free processors first."),
-    "pack": PlacementRule(PACK, "Largest share of busy processors first."),
-    "spread": PlacementRule(SPREAD, "Fewest jobs on the node first."),
-    "random": PlacementRule(RANDOM, "Nodes in random order, drawn for each job."),
-    "fastest": PlacementRule(FIXED, "Highest speed first: earliest expected end of the job.", lambda n: -n["speed"]),
-    "high-gflops": PlacementRule(FIXED, "Fastest processors first.", lambda n: -n["gflops"] - n["speed"] * 1e-9),
-    "high-cores": PlacementRule(WORST_FIT, "Most idle processors first (InEPS, Table 2)."),
-    "high-total-cores": PlacementRule(FIXED, "Most processors first, busy or not.", lambda n: -1.0 * n["processors"]),
-    "low-cores": PlacementRule(BEST_FIT, "Fewest idle processors first."),
-    "high-mem": PlacementRule(HIGH_MEM, "Most available memory first (InEPS, Table 2)."),
-    "high-mem-published": PlacementRule(
-        HIGH_MEM_PUBLISHED, "Most memory in use first, as in the code of InEPS: jobs are packed."
-    ),
-    "high-mem-bw": PlacementRule(HIGH_MEM_BW, "Least requested memory bandwidth first (InEPS, Table 2)."),
-    "low-power": PlacementRule(
-        FIXED, "Lowest power with all processors busy first (InEPS, Table 2).",
-        lambda n: n["static_w"] + n["processors"] * n["processor_w"],
-    ),
-    "low-energy": PlacementRule(LOW_ENERGY, "Lowest estimated energy of the job first (InEPS, Eq. 1)."),
-    "high-energy": PlacementRule(HIGH_ENERGY, "Highest estimated energy of the job first (InEPS, Eq. 1)."),
-    "low-edp": PlacementRule(LOW_EDP, "Lowest estimated energy x estimated run time of the job first."),
-    "high-edp": PlacementRule(HIGH_EDP, "Highest estimated energy x estimated run time of the job first."),
-}  # fmt: skip
+PLACEMENTS: dict[str, PlacementRule] = {name: PlacementRule(*rule) for name, rule in {
+    "first": (FIXED, "Nodes in the order of the cluster.", lambda n: np.zeros(len(n))),
+    "first-by-name": (FIXED, "Nodes in the order of their names as text (``node10`` before ``node2``)."),
+    "best-fit": (BEST_FIT, "Fewest free processors first."),
+    "worst-fit": (WORST_FIT, "Most free processors first."),
+    "pack": (PACK, "Largest share of busy processors first."),
+    "spread": (SPREAD, "Fewest jobs on the node first."),
+    "random": (RANDOM, "Nodes in random order, drawn for each job."),
+    "fastest": (FIXED, "Highest speed first: earliest expected end of the job.", lambda n: -n["speed"]),
+    "high-gflops": (FIXED, "Fastest processors first.", lambda n: -n["gflops"] - n["speed"] * 1e-9),
+    "high-cores": (WORST_FIT, "Most idle processors first (InEPS, Table 2)."),
+    "high-total-cores": (FIXED, "Most processors first, busy or not.", lambda n: -1.0 * n["processors"]),
+    "low-cores": (BEST_FIT, "Fewest idle processors first."),
+    "high-mem": (HIGH_MEM, "Most available memory first (InEPS, Table 2)."),
+    "high-mem-published": (HIGH_MEM_PUBLISHED, "Most memory in use first, as in the code of InEPS: jobs are packed."),
+    "high-mem-bw": (HIGH_MEM_BW, "Least requested memory bandwidth first (InEPS, Table 2)."),
+    "low-power": (FIXED, "Lowest power with all processors busy first (InEPS, Table 2).",
+                  lambda n: n["static_w"] + n["processors"] * n["processor_w"]),
+    "low-energy": (LOW_ENERGY, "Lowest estimated energy of the job first (InEPS, Eq. 1)."),
+    "high-energy": (HIGH_ENERGY, "Highest estimated energy of the job first (InEPS, Eq. 1)."),
+    "low-edp": (LOW_EDP, "Lowest estimated energy x estimated run time of the job first."),
+    "high-edp": (HIGH_EDP, "Highest estimated energy x estimated run time of the job first."),
+}.items()}  # fmt: skip
 """Placement -> what it does."""
 
 
@@ -86,35 +77,18 @@ def drawn(seed: int, draw: int, node: int) -> float:
 
 
 @compiled_small
-def key(machine: Nodes, node: int, demand: Demand) -> float:  # noqa: PLR0911  (compiled code has no tables of functions)
+def key(machine: Nodes, node: int, demand: Demand) -> float:
     """The key of a node for a job, under the placement of the machine."""
     code, this = machine.counts.placement, machine.nodes[node]
-    if code == FIXED:
-        return this.key
-    free = this.free
-    if code == BEST_FIT:
-        return float(free)
-    if code == WORST_FIT:
-        return -float(free)
-    if code == PACK:
-        return free / this.processors
-    if code == SPREAD:
-        return float(this.jobs)
+    if code < RANDOM:
+        free, memory_mb = float(this.free), this.free_memory_mb
+        free_share, unused_mb = free / this.processors, memory_mb - this.memory_mb
+        return (this.key, free, -free, free_share, float(this.jobs), -memory_mb, unused_mb, this.bandwidth)[code]
     if code == RANDOM:
         return drawn(machine.counts.seed, machine.counts.draws, node)
-    if code == HIGH_MEM:
-        return -this.free_memory_mb
-    if code == HIGH_MEM_PUBLISHED:
-        return this.free_memory_mb - this.memory_mb
-    if code == HIGH_MEM_BW:
-        return this.bandwidth
     run_s = estimated_run_s(demand, this)
     energy_j = run_s * estimated_power_w(demand, this)
-    if code == LOW_ENERGY:
-        return energy_j
-    if code == HIGH_ENERGY:
-        return -energy_j
-    return energy_j * run_s if code == LOW_EDP else -energy_j * run_s
+    return (energy_j, -energy_j, energy_j * run_s, -energy_j * run_s)[code - LOW_ENERGY]
 
 
 def span(machine: Nodes) -> None:

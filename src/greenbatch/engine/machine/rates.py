@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.machine.node_tables import V1, Node, Nodes, Share
+from greenbatch.engine.machine.node_tables import ANY, V1, Node, Nodes, Share
 from greenbatch.engine.records import Clock, Ending, Table
 from greenbatch.engine.variants import variant
 
@@ -130,9 +130,8 @@ def _ends_by_operations(machine: Nodes, ending: Table[Ending], clock: Clock, arr
     for i in range(first, stop):
         if ending[i].end_s == -np.inf or (ending[i].end_s == np.inf and unfinished == 0):
             ending[i].end_s = clock.now_s
-        if machine.counts.kill:
-            ending[i].end_s = min(ending[i].end_s, ending[i].requested_end_s)
-        _sink(machine, ending, first, i)
+        end_s = min(ending[i].end_s, ending[i].requested_end_s) if machine.counts.kill else ending[i].end_s
+        _move(machine, ending, first, i + 1, i, end_s, True)  # those below are not in order yet
 
 
 @compiled
@@ -151,8 +150,7 @@ def _count_operations(machine: Nodes, ending: Table[Ending], clock: Clock, lengt
                 is_done = is_done and share.work_s == 0.0
             row = whole(share.of_job)
         if is_done:
-            ending[i].end_s = now_s if is_end else np.inf
-            _sink(machine, ending, first, i)
+            _move(machine, ending, first, i + 1, i, now_s if is_end else np.inf, True)
 
 
 @compiled_small
@@ -161,17 +159,20 @@ def _first_node(machine: Nodes, job: int) -> int:
 
 
 @compiled_small
-def _sink(machine: Nodes, ending: Table[Ending], first: int, row: int) -> None:
-    """Move a row up in a table that is sorted above it by end, and by node for equal ends."""
+def _move(machine: Nodes, ending: Table[Ending], first: int, stop: int, row: int, end_s: float, by_node: bool) -> None:
+    """Give a row a new end, and move it in a table that is otherwise sorted by end; by node for equal ends, or not."""
     moved = ending[row]
-    end_s, requested_end_s, job, processors = moved.end_s, moved.requested_end_s, moved.job, moved.processors
-    at, node = row, _first_node(machine, whole(job))
+    requested_end_s, job, processors = moved.requested_end_s, moved.job, moved.processors
+    at, node = row, _first_node(machine, whole(job)) if by_node else ANY
     while at > first and (
         ending[at - 1].end_s > end_s
-        or (ending[at - 1].end_s == end_s and _first_node(machine, whole(ending[at - 1].job)) > node)
+        or (by_node and ending[at - 1].end_s == end_s and _first_node(machine, whole(ending[at - 1].job)) > node)
     ):
         ending[at] = ending[at - 1]
         at -= 1
+    while at + 1 < stop and ending[at + 1].end_s < end_s:
+        ending[at] = ending[at + 1]
+        at += 1
     put = ending[at]
     put.end_s, put.requested_end_s, put.job, put.processors = end_s, requested_end_s, job, processors
 
@@ -243,32 +244,16 @@ def _by_core(machine: Nodes, node: Node) -> tuple[float, int]:
 
 
 @compiled_small
-def _end_s(machine: Nodes, job: int) -> float:
-    """When the last part of a running job ends at the present rates. [s]"""
-    end_s, row = -np.inf, whole(machine.demands[job].first)
-    while row >= 0:
-        share = machine.shares[row]
-        end_s = max(end_s, share.since_s + share.work_s / share.rate)
-        row = whole(share.of_job)
-    return end_s
-
-
-@compiled_small
 def _move_end(machine: Nodes, ending: Table[Ending], clock: Clock, job: int) -> None:
-    """Move the row of a running job to its new end."""
+    """Move the row of a running job to when its last part ends at the present rates."""
     first, stop = clock.ending_first, clock.ending_first + clock.running
-    at = first
+    at, end_s, part = first, -np.inf, whole(machine.demands[job].first)
     while at < stop and ending[at].job != job:
         at += 1
-    end_s = _end_s(machine, job)
+    while part >= 0:
+        share = machine.shares[part]
+        end_s = max(end_s, share.since_s + share.work_s / share.rate)
+        part = whole(share.of_job)
     if machine.counts.kill:
         end_s = min(end_s, ending[at].requested_end_s)
-    requested_end_s, processors = ending[at].requested_end_s, ending[at].processors
-    while at > first and ending[at - 1].end_s > end_s:
-        ending[at] = ending[at - 1]
-        at -= 1
-    while at + 1 < stop and ending[at + 1].end_s < end_s:
-        ending[at] = ending[at + 1]
-        at += 1
-    moved = ending[at]
-    moved.end_s, moved.requested_end_s, moved.job, moved.processors = end_s, requested_end_s, job, processors
+    _move(machine, ending, first, stop, at, end_s, False)
