@@ -13,18 +13,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.engine import codes, events, limits, log, running
 from greenbatch.engine.capacity.admission import is_admitted
 from greenbatch.engine.capacity.value import SUSPENSIONS
 from greenbatch.engine.capacity.varying import RUNNING, SUSPENDED, CapacityCounts, Varying
-from greenbatch.engine.codes import RESUME, SUSPEND, SWITCH
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.events import accrue
-from greenbatch.engine.limits import can_start
-from greenbatch.engine.log import note
 from greenbatch.engine.machine.placement import drawn
 from greenbatch.engine.machine.resources import fits, give, take
 from greenbatch.engine.power.slots import next_edge_s
-from greenbatch.engine.running import add_running, remove_running
 from greenbatch.engine.state import State
 from greenbatch.engine.variants import variant
 
@@ -70,13 +66,13 @@ def on_instant(capacity: Varying, s: State) -> None:
 def _set_level(s: State, k: int) -> None:
     totals, counts, level = s.machine.totals, s.capacity.counts, s.capacity.levels[k]
     if s.rules.accrue:
-        accrue(s)
+        events.accrue(s)
     totals.free += level.processors - counts.powered
     totals.free_gpus += level.gpus - counts.gpus
     counts.powered, counts.gpus, counts.level = whole(level.processors), whole(level.gpus), k
     totals.load_w += level.idle_w - totals.base_power_w
     totals.base_power_w = level.idle_w
-    note(s.log, s.clock, SWITCH, k, totals.load_w)
+    log.note(s.log, s.clock, codes.SWITCH, k, totals.load_w)
 
 
 @compiled_small
@@ -109,12 +105,11 @@ def victim(s: State, before_s: float) -> int:
     c, jobs, rule = s.clock, s.capacity.jobs, s.capacity.counts.victim
     best, best_job, least, latest_s = -1, -1, np.inf, -np.inf
     for k in range(c.expected_first, c.expected_first + c.running):
-        running = s.expected[k]
-        own, job = jobs[running.job], whole(running.job)
-        if running.start_s >= before_s:
+        row = s.expected[k]
+        own, job = jobs[row.job], whole(row.job)
+        if row.start_s >= before_s:
             continue
-        keys = (own.value, -own.due_s, running.end_s, -running.end_s, -own.first_start_s)  # in the order of `Victim`
-        key = keys[rule]
+        key = (own.value, -own.due_s, row.end_s, -row.end_s, -own.first_start_s)[rule]  # in the order of `Victim`
         start_s = own.first_start_s
         if key < least or (key == least and (start_s > latest_s or (start_s == latest_s and job > best_job))):
             best, best_job, least, latest_s = k, job, key, start_s
@@ -131,9 +126,9 @@ def suspend(s: State, row: int) -> None:
     c, capacity = s.clock, s.capacity
     counts = capacity.counts
     if s.rules.accrue:
-        accrue(s)
+        events.accrue(s)
     span_s = c.now_s - s.expected[row].start_s
-    done = remove_running(s.ending, s.expected, c, row)
+    done = running.remove_running(s.ending, s.expected, c, row)
     number = whole(done.job)
     job, own = s.jobs[number], capacity.jobs[number]
     cost_s = counts.suspend_s + counts.resume_s
@@ -150,7 +145,7 @@ def suspend(s: State, row: int) -> None:
     capacity.service[SUSPENSIONS] += 1.0
     capacity.suspended[counts.suspended] = number
     counts.suspended += 1
-    note(s.log, c, SUSPEND, number, s.machine.totals.load_w)
+    log.note(s.log, c, codes.SUSPEND, number, s.machine.totals.load_w)
 
 
 @compiled
@@ -161,16 +156,16 @@ def _resume_all(s: State) -> None:
     for k in range(counts.suspended):
         number = whole(capacity.suspended[k])
         job = s.jobs[number]
-        if not can_start(s, number, whole(job.processors)):
+        if not limits.can_start(s, number, whole(job.processors)):
             capacity.suspended[kept] = number
             kept += 1
             continue
         if s.rules.accrue:
-            accrue(s)
+            events.accrue(s)
         take(s.machine, number, whole(job.processors), job.power_w, c.now_s, False)
         capacity.jobs[number].place = RUNNING
-        add_running(s.ending, s.expected, c, job, number, job.power_w, c.now_s, job.run_s)
-        note(s.log, c, RESUME, number, s.machine.totals.load_w)
+        running.add_running(s.ending, s.expected, c, job, number, job.power_w, c.now_s, job.run_s)
+        log.note(s.log, c, codes.RESUME, number, s.machine.totals.load_w)
     counts.suspended = kept
 
 

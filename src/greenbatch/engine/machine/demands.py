@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import reduce
-from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -124,26 +122,23 @@ def partitions_of(
     mask, component = np.full(count, ALL_PARTITIONS), np.zeros(count, np.int64)
     if not names:
         return mask, component
-    missing: dict[str, int] = {}
-    for number in np.unique(partition[partition >= 0]):
-        rows, name = partition == number, known.get(int(number), str(number))
-        if name in names:
-            mask[rows] = 1 << names.index(name)
-        else:
-            missing[name] = int(np.count_nonzero(rows))
-    if missing:
+    numbers, jobs = np.unique(partition[partition >= 0], return_counts=True)
+    called = [known.get(int(number), str(number)) for number in numbers]
+    if missing := {name: n for name, n in zip(called, jobs.tolist(), strict=True) if name not in names}:
         shown = [f"{name!r} ({count:,} job{'s' * (count > 1)})" for name, count in list(missing.items())[:5]]
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         problem = f"partitions of jobs that the cluster does not have: {', '.join(shown)}{more}"
         fix = f"give them nodes (and State=UP in a slurm.conf), or leave their jobs out; it has {', '.join(names)}"
         raise InputError(problem, file=file, field="partition", fix=fix)
+    for number, name in zip(numbers, called, strict=True):
+        mask[partition == number] = 1 << names.index(name)
     linked = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in cluster.groups]
     linked += [ALL_PARTITIONS] if (mask == ALL_PARTITIONS).any() else []
     separate: list[int] = []
     for each in linked:
         touching = [other for other in separate if other & each]
         separate = [other for other in separate if not other & each]
-        separate.append(reduce(or_, touching, each))
+        separate.append(int(np.bitwise_or.reduce([each, *touching])))
     for k, each in enumerate(separate):
         component[(mask & each) != 0] = k
     return mask, component

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.machine import node_tables
+from greenbatch.engine.machine import node_tables as tables
 from greenbatch.engine.machine.demands import demand_table, in_steps
-from greenbatch.engine.machine.node_tables import MB_PER_GB, OFF, ON, Nodes, NodeTotals, Placement
 from greenbatch.engine.observe.pair_features import PAIR_ROWS
 from greenbatch.engine.records import ALL_PARTITIONS, MachineTotals, Ranked, record_of, table_of
 from greenbatch.errors import InputError
@@ -29,7 +28,7 @@ def jobs_that_fit(cluster: Cluster, workload: Workload) -> tuple[NDArray[np.bool
     return fits, "" if fits.all() else _asked(workload, demands, int(np.argmin(fits)))
 
 
-def nodes_of(cluster: Cluster, workload: Workload) -> Nodes:
+def nodes_of(cluster: Cluster, workload: Workload) -> tables.Nodes:
     """The idle nodes of a cluster, and what the jobs ask of them.
 
     Raises:
@@ -44,32 +43,32 @@ def nodes_of(cluster: Cluster, workload: Workload) -> Nodes:
         raise InputError(problem, field="processors", fix="give larger nodes or drop the job")
     nodes["free"], nodes["free_gpus"], nodes["free_memory_mb"] = nodes["processors"], nodes["gpus"], nodes["memory_mb"]
     largest = int(nodes["processors"].max())
-    lists: Any = table_of(node_tables.Listed, max(count, largest + 1))
+    lists: Any = table_of(tables.Listed, max(count, largest + 1))
     lists["at_least"][: largest + 1] = [np.count_nonzero(nodes["processors"] >= p) for p in range(largest + 1)]
     lists["order"][:count] = np.arange(count)
-    shares: Any = table_of(node_tables.Share, total)
+    shares: Any = table_of(tables.Share, total)
     shares["of_job"] = np.append(np.arange(1, total), -1)
     plain, uniform = alike(nodes, demands)
     on_demand = cluster.power_on == "on-demand"
-    nodes["phase"], nodes["switch_s"] = (ON if cluster.power_on == "always" else OFF), np.inf
+    nodes["phase"], nodes["switch_s"] = (tables.ON if cluster.power_on == "always" else tables.OFF), np.inf
     if on_demand:
         for ours, theirs in {"boot_s": "boot_s", "stop_s": "shutdown_s", "min_on_s": "min_on_s"}.items():
             nodes[ours] = [getattr(g, theirs) for g in groups]
         nodes["boot_w"] = [g.boot_energy_j / g.boot_s if g.boot_s else 0.0 for g in groups]
         nodes["stop_w"] = [g.shutdown_energy_j / g.shutdown_s if g.shutdown_s else 0.0 for g in groups]
     idle_w = cluster.first_power_w
-    return Nodes(
+    return tables.Nodes(
         totals=record_of(MachineTotals, processors=total, free=total, load_w=idle_w, base_power_w=idle_w),
         counts=record_of(
-            NodeTotals, is_plain=plain, is_uniform=uniform,
-            contention=node_tables.CONTENTIONS[cluster.contention],
+            tables.NodeTotals, is_plain=plain, is_uniform=uniform,
+            contention=tables.CONTENTIONS[cluster.contention],
             always_on=cluster.power_on == "always", on_demand=on_demand, next_switch_s=np.inf,
             longest_boot_s=(nodes["boot_s"] + nodes["stop_s"]).max(),
             ops_per_s=1e9 * per_speed, summed_s=np.nan,
             components=int(np.bitwise_or.reduce(1 << demands["component"].astype(np.int64), initial=0)),
         ),
-        nodes=nodes, demands=demands, shares=shares, placed=table_of(Placement, max(2 * total, 8192)), lists=lists,
-        ranked=table_of(Ranked, 2 * count), pairs=np.zeros((PAIR_ROWS, count)),
+        nodes=nodes, demands=demands, shares=shares, placed=table_of(tables.Placement, max(2 * total, 8192)),
+        lists=lists, ranked=table_of(Ranked, 2 * count), pairs=np.zeros((PAIR_ROWS, count)),
         cores=np.full(total if cluster.contention == "irmasim-v1" else 0, -1, np.int32),
     )  # fmt: skip
 
@@ -77,7 +76,7 @@ def nodes_of(cluster: Cluster, workload: Workload) -> Nodes:
 def _node_table(cluster: Cluster) -> tuple[Any, float]:
     """The nodes of a cluster, shape (nodes,), without what is free on them, and the peak of speed 1 [Gflop/s]."""
     groups = [g for g in cluster.groups for _ in range(g.count)]
-    nodes: Any = table_of(node_tables.Node, len(groups))
+    nodes: Any = table_of(tables.Node, len(groups))
     columns = {"memory_mb": "memory_gb", "speed": "speed", "static_w": "static_power_w", "idle_w": "idle_power_w",
                "processor_w": "power_per_processor_w", "gpu_w": "power_per_gpu_w", "gflops": "gflops_per_processor",
                "processors": "processors", "gpus": "gpus"}  # fmt: skip
@@ -88,7 +87,7 @@ def _node_table(cluster: Cluster) -> tuple[Any, float]:
     known = nodes["gflops"] > 0
     per_speed = float((nodes["gflops"][known] / nodes["speed"][known])[0]) if known.any() else 1.0
     nodes["gflops"] = np.where(known, nodes["gflops"], nodes["speed"] * per_speed)
-    nodes["memory_mb"] = in_steps(np.minimum(nodes["memory_mb"] * MB_PER_GB, node_tables.UNLIMITED_MB))
+    nodes["memory_mb"] = in_steps(np.minimum(nodes["memory_mb"] * tables.MB_PER_GB, tables.UNLIMITED_MB))
     nodes["group"] = np.repeat(np.arange(len(cluster.groups)), [g.count for g in cluster.groups])
     nodes["first"], nodes["first_core"] = -1, np.cumsum(nodes["processors"]) - nodes["processors"]
     names = cluster.partitions
@@ -109,7 +108,7 @@ def alike(nodes: Any, demands: Any) -> tuple[bool, bool]:
     return uniform and bool(plain.all()), uniform
 
 
-def compete_for_power(machine: Nodes) -> None:
+def compete_for_power(machine: tables.Nodes) -> None:
     """Let jobs of all partitions compete, because a limit of power holds for all nodes together."""
     demands, counts = cast(Any, machine.demands), cast(Any, machine.counts)
     demands["component"], counts.components = 0, 1
@@ -136,7 +135,7 @@ def _asked(workload: Workload, demands: Any, job: int) -> str:
     on = f" on {asked['chunks']} node{'s' if asked['chunks'] > 1 else ''}" if asked["is_spread"] else ""
     on += f", {asked['gpus']} GPUs per node" if asked["gpus"] else ""
     each = "node" if asked["is_spread"] else "processor"
-    on += f", {asked['memory_mb'] / MB_PER_GB:g} GB per {each}" if asked["memory_mb"] else ""
+    on += f", {asked['memory_mb'] / tables.MB_PER_GB:g} GB per {each}" if asked["memory_mb"] else ""
     number = int(workload.partition[job])
     of = f" of partition {workload.names.get('partition', {}).get(number, str(number))!r}" if number >= 0 else ""
     return f"job {workload.job_id[job]}{of} needs {workload.processors[job]} processors{on}"

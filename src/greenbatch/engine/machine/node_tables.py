@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from greenbatch.cluster.node_group import MemoryContention
 from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.records import Floats, Int32, Int32s, MachineTotals, Ranked, Table, per_job
 
@@ -21,8 +22,8 @@ CONTENTIONS = {"none": 0, "irmasim-v1": 1, "repaired": 2}
 V1 = CONTENTIONS["irmasim-v1"]
 
 
-class Node:
-    """Facts of one node, and what runs on it."""
+class Node(MemoryContention):
+    """Facts of one node, its constants of contention among them, and what runs on it."""
 
     memory_mb: float
     speed: float
@@ -34,12 +35,6 @@ class Node:
     """Peak of one processor; if unknown, in proportion to its speed. [Gflop/s]"""
     bandwidth: float
     """Requested memory bandwidth of all tasks on it. [MB/s]"""
-    b: float
-    c: float
-    da: float
-    db: float
-    dc: float
-    dd: float
     partitions: int
     """Bit mask."""
     free_memory_mb: float
@@ -126,7 +121,16 @@ class Demand:
     """Its first share, -1 for none."""
 
 
-class Share:
+class Placement:
+    """Where a part of a job started, for the schedule."""
+
+    job: Int32
+    node: Int32
+    processors: Int32
+    gpus: Int32
+
+
+class Share(Placement):
     """The part of a running job on one node."""
 
     memory_mb: float
@@ -140,26 +144,12 @@ class Share:
     """Memory bandwidth that each of its processors asks for at full speed. [MB/s]"""
     since_s: float
     """Until when the work has been brought up to date."""
-    job: Int32
-    node: Int32
-    processors: Int32
-    """Processors that work."""
     taken: Int32
-    """Processors that nobody else can use: all of the node if it is used exclusively."""
-    gpus: Int32
+    """Processors that nobody else can use: all of the node if it is used exclusively; the others work."""
     of_job: Int32
     """The next share of the job, -1 for none; the next unused one in the list of unused shares."""
     of_node: Int32
     """The next share on the node, -1 for none."""
-
-
-class Placement:
-    """Where a part of a job started, for the schedule."""
-
-    job: Int32
-    node: Int32
-    processors: Int32
-    gpus: Int32
 
 
 class NodeTotals:

@@ -15,7 +15,7 @@ from greenbatch.engine.machine.node_tables import ANY, V1, Demand, Node, Nodes
 from greenbatch.engine.machine.placement import RANDOM, key
 from greenbatch.engine.machine.pool import Pool, pool_of
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
-from greenbatch.engine.machine.resources import fits, fits_beside, give, machine_of, next_change_s, take
+from greenbatch.engine.machine.resources import fits, fits_beside, give, machine_of, take
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.variants import variant
 from greenbatch.workload import Workload
@@ -331,12 +331,6 @@ def _move_to_end(machine: Nodes, number: int) -> None:
     for i in range(k, last):
         lists[i].order = lists[i + 1].order
     lists[last].order = number
-
-
-@next_change_s.register(Nodes)
-def never_by_itself(machine: Nodes, now_s: float) -> float:
-    """Nodes change with their jobs only."""
-    return np.inf
 
 
 @variant(Nodes, otherwise=True)

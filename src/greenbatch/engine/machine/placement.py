@@ -14,8 +14,8 @@ from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.machine.node_tables import Demand, Node, Nodes, part_w
 
 
-class PlacementRule(NamedTuple):
-    """A placement."""
+class Order(NamedTuple):
+    """A placement: the order in which a job takes nodes."""
 
     code: int
     meaning: str
@@ -24,32 +24,32 @@ class PlacementRule(NamedTuple):
 
 
 # The first ones depend neither on the job nor on a draw.
-(FIXED, BEST_FIT, WORST_FIT, PACK, SPREAD, HIGH_MEM, HIGH_MEM_PUBLISHED, HIGH_MEM_BW, RANDOM, LOW_ENERGY, HIGH_ENERGY,
+(FIXED, BEST_FIT, WORST_FIT, PACK, SPREAD, HIGH_MEM, USED_MEM, HIGH_MEM_BW, RANDOM, LOW_ENERGY, HIGH_ENERGY,
  LOW_EDP, HIGH_EDP) = range(13)  # fmt: skip
 
-PLACEMENTS: dict[str, PlacementRule] = {name: PlacementRule(*rule) for name, rule in {
-    "first": (FIXED, "Nodes in the order of the cluster.", lambda n: np.zeros(len(n))),
-    "first-by-name": (FIXED, "Nodes in the order of their names as text (``node10`` before ``node2``)."),
-    "best-fit": (BEST_FIT, "Fewest free processors first."),
-    "worst-fit": (WORST_FIT, "Most free processors first."),
-    "pack": (PACK, "Largest share of busy processors first."),
-    "spread": (SPREAD, "Fewest jobs on the node first."),
-    "random": (RANDOM, "Nodes in random order, drawn for each job."),
-    "fastest": (FIXED, "Highest speed first: earliest expected end of the job.", lambda n: -n["speed"]),
-    "high-gflops": (FIXED, "Fastest processors first.", lambda n: -n["gflops"] - n["speed"] * 1e-9),
-    "high-cores": (WORST_FIT, "Most idle processors first (InEPS, Table 2)."),
-    "high-total-cores": (FIXED, "Most processors first, busy or not.", lambda n: -1.0 * n["processors"]),
-    "low-cores": (BEST_FIT, "Fewest idle processors first."),
-    "high-mem": (HIGH_MEM, "Most available memory first (InEPS, Table 2)."),
-    "high-mem-published": (HIGH_MEM_PUBLISHED, "Most memory in use first, as in the code of InEPS: jobs are packed."),
-    "high-mem-bw": (HIGH_MEM_BW, "Least requested memory bandwidth first (InEPS, Table 2)."),
-    "low-power": (FIXED, "Lowest power with all processors busy first (InEPS, Table 2).",
-                  lambda n: n["static_w"] + n["processors"] * n["processor_w"]),
-    "low-energy": (LOW_ENERGY, "Lowest estimated energy of the job first (InEPS, Eq. 1)."),
-    "high-energy": (HIGH_ENERGY, "Highest estimated energy of the job first (InEPS, Eq. 1)."),
-    "low-edp": (LOW_EDP, "Lowest estimated energy x estimated run time of the job first."),
-    "high-edp": (HIGH_EDP, "Highest estimated energy x estimated run time of the job first."),
-}.items()}  # fmt: skip
+PLACEMENTS: dict[str, Order] = {
+    "first": Order(FIXED, "Nodes in the order of the cluster.", lambda n: np.zeros(len(n))),
+    "first-by-name": Order(FIXED, "Nodes in the order of their names as text (``node10`` before ``node2``)."),
+    "best-fit": Order(BEST_FIT, "Fewest free processors first."),
+    "worst-fit": Order(WORST_FIT, "Most free processors first."),
+    "pack": Order(PACK, "Largest share of busy processors first."),
+    "spread": Order(SPREAD, "Fewest jobs on the node first."),
+    "random": Order(RANDOM, "Nodes in random order, drawn for each job."),
+    "fastest": Order(FIXED, "Highest speed first: earliest expected end of the job.", lambda n: -n["speed"]),
+    "high-gflops": Order(FIXED, "Fastest processors first.", lambda n: -n["gflops"] - n["speed"] * 1e-9),
+    "high-cores": Order(WORST_FIT, "Most idle processors first (InEPS, Table 2)."),
+    "high-total-cores": Order(FIXED, "Most processors first, busy or not.", lambda n: -1.0 * n["processors"]),
+    "low-cores": Order(BEST_FIT, "Fewest idle processors first."),
+    "high-mem": Order(HIGH_MEM, "Most available memory first (InEPS, Table 2)."),
+    "high-mem-published": Order(USED_MEM, "Most memory in use first, as in the code of InEPS: jobs are packed."),
+    "high-mem-bw": Order(HIGH_MEM_BW, "Least requested memory bandwidth first (InEPS, Table 2)."),
+    "low-power": Order(FIXED, "Lowest power with all processors busy first (InEPS, Table 2).",
+                       lambda n: n["static_w"] + n["processors"] * n["processor_w"]),
+    "low-energy": Order(LOW_ENERGY, "Lowest estimated energy of the job first (InEPS, Eq. 1)."),
+    "high-energy": Order(HIGH_ENERGY, "Highest estimated energy of the job first (InEPS, Eq. 1)."),
+    "low-edp": Order(LOW_EDP, "Lowest estimated energy x estimated run time of the job first."),
+    "high-edp": Order(HIGH_EDP, "Highest estimated energy x estimated run time of the job first."),
+}  # fmt: skip
 """Placement -> what it does."""
 
 

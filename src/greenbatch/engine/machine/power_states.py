@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.machine.node_tables import BOOTING, OFF, ON, STOPPING, Nodes, part_w
+from greenbatch.engine.machine.node_tables import BOOTING, OFF, ON, STOPPING, Node, Nodes, part_w
 from greenbatch.engine.variants import variant
 
 
@@ -49,33 +49,36 @@ def power_up(machine: Nodes, job: int, now_s: float) -> float:
 
 @compiled_small
 def _switch_on(machine: Nodes, number: int, now_s: float) -> float:
-    node, totals, counts = machine.nodes[number], machine.totals, machine.counts
-    if node.phase == BOOTING:
-        return float(node.switch_s)
+    """Switch on a node of a job, or leave it on; return when it is up. [s]"""
+    node = machine.nodes[number]
     if node.phase == STOPPING:
         node.boots_again = 1
         return float(node.switch_s + node.boot_s)
-    if node.phase == ON:
-        if node.switch_s < np.inf:
-            node.switch_s = np.inf
-            _find_next_switch(machine)
-        return now_s
-    if node.boot_s > 0.0:
-        _boot(machine, number, now_s)
-        return float(node.switch_s)
-    node.phase, node.on_since_s = ON, now_s
-    totals.load_w += node.idle_w
-    totals.base_power_w += 0.0 if counts.on_demand else node.idle_w
-    return now_s
+    if node.phase == ON and node.switch_s < np.inf:
+        node.switch_s = np.inf
+        _find_next_switch(machine)
+    elif node.phase == OFF:
+        _enter(machine, number, BOOTING if node.boot_s > 0.0 else ON, now_s)
+        machine.totals.base_power_w += 0.0 if machine.counts.on_demand else node.idle_w
+    return float(node.switch_s) if node.phase == BOOTING else now_s
 
 
 @compiled_small
-def _boot(machine: Nodes, number: int, now_s: float) -> None:
+def _powers_w(node: Node) -> tuple[float, float, float, float]:
+    """What a node on which nothing runs draws while it is ON, OFF, BOOTING or STOPPING. [W]"""
+    return (node.idle_w, 0.0, node.boot_w, node.stop_w)
+
+
+@compiled_small
+def _enter(machine: Nodes, number: int, phase: int, now_s: float) -> None:
+    """Let a node be in another phase from now on; a boot or a shutdown ends by itself."""
     node, counts = machine.nodes[number], machine.counts
-    node.phase, node.switch_s = BOOTING, now_s + node.boot_s
-    node.switching_j += node.boot_w * node.boot_s
-    machine.totals.load_w += node.boot_w
+    power_w, length_s = _powers_w(node)[phase], (0.0, 0.0, node.boot_s, node.stop_s)[phase]
+    machine.totals.load_w += power_w - _powers_w(node)[node.phase]
+    node.switching_j += power_w * length_s
+    node.phase, node.switch_s = phase, now_s + length_s if phase in (BOOTING, STOPPING) else np.inf
     counts.next_switch_s = min(counts.next_switch_s, node.switch_s)
+    node.on_since_s = now_s if phase == ON else node.on_since_s
 
 
 @compiled_small
@@ -94,8 +97,7 @@ def idle_load_w(machine: Nodes) -> float:
         return float(machine.totals.base_power_w)
     load_w = 0.0
     for number in range(machine.nodes.shape[0]):
-        node = machine.nodes[number]
-        load_w += (node.idle_w, 0.0, node.boot_w, node.stop_w)[node.phase]  # in the order of ON, OFF, BOOTING, STOPPING
+        load_w += _powers_w(machine.nodes[number])[machine.nodes[number].phase]
     return load_w
 
 
@@ -145,31 +147,22 @@ def most_switches(machine: Nodes) -> int:
 
 @variant(Nodes, otherwise=-1, inlined=False)
 def switch(machine: Nodes, now_s: float) -> int:
-    """Carry out one switch that is due; return the number of the node.
-
-    Carry out the first switch that is due.
-    """
+    """Carry out the first switch that is due; return the number of the node."""
     number = 0
     while machine.nodes[number].switch_s > now_s:
         number += 1
-    node, totals = machine.nodes[number], machine.totals
-    before = whole(node.phase)
-    node.switch_s = np.inf
+    node, before = machine.nodes[number], machine.nodes[number].phase
     machine.counts.touched = 0
     if before == ON:
-        node.phase, node.switch_s = STOPPING, now_s + node.stop_s
         node.on_s += now_s - node.on_since_s
-        node.switching_j += node.stop_w * node.stop_s
-        totals.load_w += node.stop_w - node.idle_w
+        _enter(machine, number, STOPPING, now_s)
     elif before == STOPPING:
-        node.phase = OFF
-        totals.load_w -= node.stop_w
+        _enter(machine, number, OFF, now_s)
         if node.boots_again:
             node.boots_again = 0
-            _boot(machine, number, now_s)
+            _enter(machine, number, BOOTING, now_s)
     else:  # it has booted
-        node.phase, node.on_since_s = ON, now_s
-        totals.load_w += node.idle_w - node.boot_w
+        _enter(machine, number, ON, now_s)
         _begin_jobs(machine, number, now_s)
     _find_next_switch(machine)
     return number

@@ -1,15 +1,17 @@
 """What the engine asks of what a machine has: what fits, what a job takes and gives back, what a blocked job reserves.
 
 A machine is a NamedTuple with the field ``totals``. A new kind of machine is one file: its class, what it does for the
-functions here, and `machine_of` for the cluster that describes it. `fits`, `take`, `give` and `next_change_s` have to
-be implemented; what the others do by default holds for a pool. So it is for the functions that stand where nodes do
-something else: in `competition`, `reservation`, `rates`, `power_states`, `preview` and `node_choice`.
+functions here, and `machine_of` for the cluster that describes it. `fits`, `take` and `give` have to be implemented;
+what the others do by default holds for a pool. So it is for the functions that stand where nodes do something else: in
+`competition`, `reservation`, `rates`, `power_states`, `preview` and `node_choice`.
 """
 
 from __future__ import annotations
 
 from functools import singledispatch
 from typing import Protocol
+
+import numpy as np
 
 from greenbatch.engine.records import MachineTotals
 from greenbatch.engine.variants import variant
@@ -79,10 +81,10 @@ def give(machine: Machine, job: int, processors: int, power_w: float, now_s: flo
     raise TypeError
 
 
-@variant()
+@variant(default=True)
 def next_change_s(machine: Machine, now_s: float) -> float:
-    """When waiting jobs may fit although nothing starts or ends, infinite if never. [s]"""
-    raise TypeError
+    """When waiting jobs may fit although nothing starts or ends; infinite if only jobs change a machine. [s]"""
+    return np.inf
 
 
 @variant(default=True)
