@@ -16,7 +16,7 @@ from greenbatch.engine import records
 from greenbatch.engine.capacity.varying import CapacityPart, capacity_of, fixed
 from greenbatch.engine.codes import NOBODY
 from greenbatch.engine.dependencies import feedback_of, follow_others, preceding_rows
-from greenbatch.engine.machine import nodes, pool  # noqa: F401  (registers the machines)
+from greenbatch.engine.machine import idle_nodes, nodes  # noqa: F401  (registers the machines)
 from greenbatch.engine.machine.resources import Machine, machine_of
 from greenbatch.engine.power import build, ranked, supply  # noqa: F401  (registers the supply of a site)
 from greenbatch.engine.power.balance import COLUMNS

@@ -1,4 +1,4 @@
-"""The idle nodes of a cluster, what the jobs of a window ask of them, and which jobs fit."""
+"""The idle machine of a cluster: its nodes, what the jobs of a window ask of them, and which jobs fit."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from greenbatch.cluster import Cluster
 from greenbatch.engine.machine import node_tables as tables
 from greenbatch.engine.machine.demands import demand_table, in_steps
+from greenbatch.engine.machine.pool import Pool, pool_of
+from greenbatch.engine.machine.resources import machine_of
 from greenbatch.engine.observe.pair_features import PAIR_ROWS
 from greenbatch.engine.records import ALL_PARTITIONS, MachineTotals, Ranked, record_of, table_of
 from greenbatch.errors import InputError
@@ -26,6 +28,12 @@ def jobs_that_fit(cluster: Cluster, workload: Workload) -> tuple[NDArray[np.bool
     demands = demand_table(cluster, workload)
     fits = fit(cluster, nodes, demands)
     return fits, "" if fits.all() else _asked(workload, demands, int(np.argmin(fits)))
+
+
+@machine_of.register
+def idle_machine(cluster: Cluster, workload: Workload) -> tables.Nodes | Pool:
+    """The idle nodes of a cluster, or the pool of their processors."""
+    return nodes_of(cluster, workload) if cluster.on_nodes else pool_of(cluster, workload)
 
 
 def nodes_of(cluster: Cluster, workload: Workload) -> tables.Nodes:

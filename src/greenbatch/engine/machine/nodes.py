@@ -8,23 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.machine.idle_nodes import nodes_of
 from greenbatch.engine.machine.node_tables import ANY, V1, Demand, Node, Nodes
 from greenbatch.engine.machine.placement import RANDOM, key
-from greenbatch.engine.machine.pool import Pool, pool_of
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
-from greenbatch.engine.machine.resources import fits, fits_beside, give, machine_of, take
+from greenbatch.engine.machine.resources import fits, fits_beside, give, take
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.variants import variant
-from greenbatch.workload import Workload
-
-
-@machine_of.register
-def idle_machine(cluster: Cluster, workload: Workload) -> Nodes | Pool:
-    """The idle nodes of a cluster, or the pool of their processors."""
-    return nodes_of(cluster, workload) if cluster.on_nodes else pool_of(cluster, workload)
 
 
 @compiled_small
@@ -235,25 +225,19 @@ def _place(machine: Nodes, job: int, now_s: float, outlives: bool) -> float:
         else:
             number = whole(machine.lists[k].order) if is_listed else whole(machine.ranked[k].job)
         k += 1
-        chunks = min(most, can_host(machine.nodes[number], demand, outlives))
-        if chunks == 0 or (k > 0 and wanted > 0 and demand.is_spread and _is_wanted(machine, number)):
+        node = machine.nodes[number]
+        chunks = min(most, can_host(node, demand, outlives))
+        is_taken = wanted > 0 and demand.is_spread and node.first >= 0 and machine.shares[node.first].job == job
+        if chunks == 0 or is_taken:  # it was wanted and has a part of the job already
             continue
         processors = part_of(demand, chunks, left)
         if outlives:
-            leave(machine.nodes[number], demand, processors)
+            leave(node, demand, processors)
         left -= 1 if demand.is_spread else processors
         _put(machine, job, number, processors, now_s)
-        rate = min(rate, machine.nodes[number].speed * demand.pace)
+        rate = min(rate, node.speed * demand.pace)
     machine.counts.wanted = 0
     return rate
-
-
-@compiled_small
-def _is_wanted(machine: Nodes, number: int) -> bool:
-    k = 0
-    while k < machine.counts.wanted and machine.lists[k].wanted != number:
-        k += 1
-    return bool(k < machine.counts.wanted)
 
 
 @take.register(Nodes)
