@@ -73,10 +73,8 @@ def _refill(capacity: Varying, waiting: Int32s, clock: Clock) -> None:
     """Let waiting jobs become ready while there is room: the first ones, or those of the highest QoS."""
     counts, jobs = capacity.counts, capacity.jobs
     while counts.ready < counts.ready_limit and counts.waiting > 0:
-        if counts.by_qos:
-            best = _best_of_waiting(capacity, waiting, clock)
-        else:  # the ready jobs are the first ones of the queue
-            best = whole(waiting[clock.first + counts.ready])
+        following = whole(waiting[clock.first + counts.ready])  # without QoS, the ready jobs are the first of the queue
+        best = _best_of_waiting(capacity, waiting, clock) if counts.by_qos else following
         capacity.ready[counts.ready] = best
         jobs[best].place = READY
         counts.ready += 1

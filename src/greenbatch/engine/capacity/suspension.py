@@ -50,7 +50,15 @@ def on_instant(capacity: Varying, s: State) -> None:
     while k + 1 < capacity.levels.shape[0] and capacity.levels[k + 1].time_s <= c.now_s:
         k += 1
     if k != counts.level:
-        _set_level(s, k)
+        level = capacity.levels[k]
+        if s.rules.accrue:
+            events.accrue(s)
+        totals.free += level.processors - counts.powered
+        totals.free_gpus += level.gpus - counts.gpus
+        counts.powered, counts.gpus, counts.level = whole(level.processors), whole(level.gpus), k
+        totals.load_w += level.idle_w - totals.base_power_w
+        totals.base_power_w = level.idle_w
+        log.note(s.log, c, codes.SWITCH, k, totals.load_w)
     while counts.failure_s <= c.now_s:
         _fail(s)
     while totals.free < 0 or totals.free_gpus < 0:
@@ -60,19 +68,6 @@ def on_instant(capacity: Varying, s: State) -> None:
         counts.retry_s = np.inf
     if counts.suspended > 0:
         _resume_all(s)
-
-
-@compiled
-def _set_level(s: State, k: int) -> None:
-    totals, counts, level = s.machine.totals, s.capacity.counts, s.capacity.levels[k]
-    if s.rules.accrue:
-        events.accrue(s)
-    totals.free += level.processors - counts.powered
-    totals.free_gpus += level.gpus - counts.gpus
-    counts.powered, counts.gpus, counts.level = whole(level.processors), whole(level.gpus), k
-    totals.load_w += level.idle_w - totals.base_power_w
-    totals.base_power_w = level.idle_w
-    log.note(s.log, s.clock, codes.SWITCH, k, totals.load_w)
 
 
 @compiled_small

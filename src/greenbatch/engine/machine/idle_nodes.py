@@ -68,11 +68,9 @@ def nodes_of(cluster: Cluster, workload: Workload) -> tables.Nodes:
     return tables.Nodes(
         totals=record_of(MachineTotals, processors=total, free=total, load_w=idle_w, base_power_w=idle_w),
         counts=record_of(
-            tables.NodeTotals, is_plain=plain, is_uniform=uniform,
-            contention=tables.CONTENTIONS[cluster.contention],
+            tables.NodeTotals, is_plain=plain, is_uniform=uniform, contention=tables.CONTENTIONS[cluster.contention],
             always_on=cluster.power_on == "always", on_demand=on_demand, next_switch_s=np.inf,
-            longest_boot_s=(nodes["boot_s"] + nodes["stop_s"]).max(),
-            ops_per_s=1e9 * per_speed, summed_s=np.nan,
+            longest_boot_s=(nodes["boot_s"] + nodes["stop_s"]).max(), ops_per_s=1e9 * per_speed, summed_s=np.nan,
             components=int(np.bitwise_or.reduce(1 << demands["component"].astype(np.int64), initial=0)),
         ),
         nodes=nodes, demands=demands, shares=shares, placed=table_of(tables.Placement, max(2 * total, 8192)),
@@ -96,7 +94,6 @@ def _node_table(cluster: Cluster) -> tuple[Any, float]:
     per_speed = float((nodes["gflops"][known] / nodes["speed"][known])[0]) if known.any() else 1.0
     nodes["gflops"] = np.where(known, nodes["gflops"], nodes["speed"] * per_speed)
     nodes["memory_mb"] = in_steps(np.minimum(nodes["memory_mb"] * tables.MB_PER_GB, tables.UNLIMITED_MB))
-    nodes["group"] = np.repeat(np.arange(len(cluster.groups)), [g.count for g in cluster.groups])
     nodes["first"], nodes["first_core"] = -1, np.cumsum(nodes["processors"]) - nodes["processors"]
     names = cluster.partitions
     nodes["partitions"] = [sum(1 << names.index(each) for each in g.partitions) or ALL_PARTITIONS for g in groups]

@@ -81,13 +81,11 @@ def fill_nodes(machine: Nodes, now_s: float) -> float:
     pairs, contention, longest_s = machine.pairs, machine.counts.contention, 0.0
     for number in range(machine.nodes.shape[0]):
         node = machine.nodes[number]
-        busy = node.processors - node.free
         pairs[pair.AVAILABILITY, number] = node.free / node.processors
         pairs[pair.FREE_SHARE, number] = machine.totals.free / machine.totals.processors
         pairs[pair.STATIC_POWER, number] = node.static_w if node.jobs > 0 else node.idle_w
-        pairs[pair.DYNAMIC_POWER, number] = busy * node.processor_w
-        pairs[pair.PEAK, number] = node.gflops
-        pairs[pair.NODE_PROCESSORS, number] = node.processors
+        pairs[pair.DYNAMIC_POWER, number] = (node.processors - node.free) * node.processor_w
+        pairs[pair.PEAK, number], pairs[pair.NODE_PROCESSORS, number] = node.gflops, node.processors
         pairs[pair.NODE_IS_OFF, number] = 0.0 if node.phase == ON else 1.0
         total, row = 0.0, whole(node.first)
         while row >= 0 and contention:
@@ -193,14 +191,12 @@ def fill_pairs(machine: Nodes, job: int, now_s: float, last_end_s: float, queued
         pairs[pair.ENERGY_ESTIMATE, number] = estimated_run_s(demand, node) * estimated_power_w(demand, node)
         pairs[pair.CAN_SCHEDULE, number] = 1.0 if can_take_on(machine, job, number) else 0.0
         pairs[pair.QUEUED_WORK, number] = queued_s
-        pairs[pair.EXPECTED_RUN_TIME, number] = run_s
+        pairs[pair.EXPECTED_RUN_TIME, number], pairs[pair.ADDED_ENERGY, number] = run_s, added_j
         pairs[pair.BEYOND_LAST_END, number] = max(now_s + run_s - last_end_s, 0.0)
-        pairs[pair.ADDED_ENERGY, number] = added_j
         pairs[pair.RELATIVE_LOAD_TAIL, number] = machine.totals.load_w + power_w + (static_w if node.jobs == 0 else 0.0)
         gained = max(processors * node.speed * beside - lost, 0.0)
         pairs[pair.RELATIVE_PROGRESS, number] = gained * run_s / max(running + gained, 1e-9)
-        pairs[pair.SLOWDOWN_BY_OTHERS, number] = beside
-        pairs[pair.ENERGY_OF_OTHERS, number] = slowed_j
+        pairs[pair.SLOWDOWN_BY_OTHERS, number], pairs[pair.ENERGY_OF_OTHERS, number] = beside, slowed_j
         if node.processors >= processors and node.partitions & demand.partitions != 0:
             least_j, least_s = min(least_j, added_j), min(least_s, run_s)
             soonest_s = min(soonest_s, run_s + _wait_for_room_s(machine, number, demand, processors))

@@ -61,7 +61,6 @@ class Node(MemoryContention):
     left_gpus: Int32
     processors: Int32
     gpus: Int32
-    group: Int32
     jobs: Int32
     """Shares of jobs on it."""
     drawing: Int32

@@ -12,26 +12,22 @@ from greenbatch.engine.variants import variant
 
 
 @compiled_small
-def _reserve_any(
-    machine: Machine, expected: Table[Expected], clock: Clock, job: int, processors: int, from_s: float
-) -> None:  # fmt: skip
+def _reserve_any(machine: Machine, expected: Table[Expected], clock: Clock, job: int, need: int, from_s: float) -> None:
     """`reserve_for` if any free processors will do."""
     free, shadow_s = machine.totals.free, from_s
     i, stop = clock.expected_first, clock.expected_first + clock.running
-    while i < stop and free < processors:
+    while i < stop and free < need:
         free += expected[i].processors
         shadow_s = max(from_s, expected[i].end_s)
         i += 1
     while i < stop and expected[i].end_s <= shadow_s:
         free += expected[i].processors
         i += 1
-    clock.shadow_s, clock.spare = shadow_s, free - processors
+    clock.shadow_s, clock.spare = shadow_s, free - need
 
 
 @variant(Nodes, otherwise=_reserve_any)
-def reserve_for(
-    machine: Nodes, expected: Table[Expected], clock: Clock, job: int, processors: int, from_s: float
-) -> None:  # fmt: skip
+def reserve_for(machine: Nodes, expected: Table[Expected], clock: Clock, job: int, need: int, from_s: float) -> None:
     """Compute when a blocked job can start by requested ends (``clock.shadow_s``), and what it leaves to others then.
 
     ``clock.spare`` is the largest number of processors that a job which outlives that time may take. A running job
@@ -42,11 +38,11 @@ def reserve_for(
         expected: running jobs by requested end.
         clock: output, and what is running.
         job: row of the job.
-        processors: its processors.
+        need: its processors.
         from_s: the earliest start, now or later. [s]
     """
     if machine.counts.is_plain:
-        _reserve_any(machine, expected, clock, job, processors, from_s)
+        _reserve_any(machine, expected, clock, job, need, from_s)
         return
     clock.shadow_s = _look_ahead(machine, expected, clock, job, from_s)
     clock.spare = _leave_room(machine, job)
