@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small, whole
-from greenbatch.engine.machine.node_tables import ANY, V1, Demand, Node, Nodes
+from greenbatch.engine.machine.node_tables import ANY, V1, Demand, Node, Nodes, part_w, waking_w
 from greenbatch.engine.machine.placement import RANDOM, key
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
 from greenbatch.engine.machine.resources import fits, fits_beside, give, take
@@ -192,7 +192,7 @@ def part_of(demand: Demand, room: int, left: int) -> int:
 
 
 @compiled
-def candidates(machine: Nodes, demand: Demand, outlives: bool) -> int:
+def _candidates(machine: Nodes, demand: Demand, outlives: bool) -> int:
     """Write the nodes that can host a part of a job to ``ranked``, in the order of a placement whose keys change."""
     machine.counts.draws += machine.counts.placement == RANDOM
     ranked, count, best = machine.ranked, 0, 0
@@ -211,13 +211,24 @@ def candidates(machine: Nodes, demand: Demand, outlives: bool) -> int:
 
 
 @compiled
-def _place(machine: Nodes, job: int, now_s: float, outlives: bool) -> float:
-    """Put a job on nodes; return its rate, that of the slowest."""
-    demand = machine.demands[job]
-    is_listed = machine.counts.is_listed
-    count = machine.nodes.shape[0] if is_listed else candidates(machine, demand, outlives)
-    wanted = whole(machine.counts.wanted)
-    left, rate, k = whole(demand.chunks), np.inf, -wanted
+def place(machine: Nodes, job: int, now_s: float, outlives: bool, is_tried: bool) -> tuple[float, float]:
+    """Put a job on nodes in the order of the placement, or only see which it would take.
+
+    Args:
+        machine: the machine.
+        job: row of the job, which must fit.
+        now_s: the clock. [s]
+        outlives: it takes only what the reservation leaves.
+        is_tried: nothing is taken; nodes that are wanted do not count.
+
+    Returns:
+        The speed of the slowest of its nodes; and what they would draw more, if it is tried. [W]
+    """
+    demand, counts = machine.demands[job], machine.counts
+    draws, wanted, is_listed = counts.draws, 0 if is_tried else whole(counts.wanted), counts.is_listed
+    count = machine.nodes.shape[0] if is_listed else _candidates(machine, demand, outlives)
+    left, slowest, k = whole(demand.chunks), np.inf, -wanted
+    added_w = 0.0 if demand.is_modelled else demand.power_w * demand.draw
     while left > 0 and k < count:
         most = ANY
         if k < 0:
@@ -231,13 +242,17 @@ def _place(machine: Nodes, job: int, now_s: float, outlives: bool) -> float:
         if chunks == 0 or is_taken:  # it was wanted and has a part of the job already
             continue
         processors = part_of(demand, chunks, left)
+        left -= 1 if demand.is_spread else processors
+        slowest = min(slowest, node.speed)
+        if is_tried:
+            added_w += waking_w(node) if node.drawing == 0 else 0.0
+            added_w += part_w(node, demand, processors) if demand.is_modelled else 0.0
+            continue
         if outlives:
             leave(node, demand, processors)
-        left -= 1 if demand.is_spread else processors
         _put(machine, job, number, processors, now_s)
-        rate = min(rate, node.speed * demand.pace)
-    machine.counts.wanted = 0
-    return rate
+    counts.draws = draws if is_tried else counts.draws
+    return float(slowest), float(added_w)
 
 
 @take.register(Nodes)
@@ -246,12 +261,13 @@ def take_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s:
     machine.counts.touched = 0
     demand = machine.demands[job]
     beside = machine.counts.is_planned != 0 or (outlives and machine.counts.is_plain == 0)
-    rate = _place(machine, job, now_s, beside)
+    slowest, _ = place(machine, job, now_s, beside, False)
+    machine.counts.wanted = 0
     demand.begin_s = now_s if machine.counts.always_on else power_up(machine, job, now_s)
     demand.is_booting = demand.begin_s > now_s
     if demand.is_booting == 0:
         draw(machine, job, 1)
-    return rate
+    return slowest * demand.pace
 
 
 @give.register(Nodes)

@@ -2,37 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from greenbatch.engine.compile import compiled, whole
-from greenbatch.engine.machine.node_tables import Nodes, part_w, waking_w
-from greenbatch.engine.machine.nodes import can_host, candidates, part_of
+from greenbatch.engine.machine.node_tables import Nodes, part_w
+from greenbatch.engine.machine.nodes import place
 from greenbatch.engine.variants import variant
-
-
-@compiled
-def _preview(machine: Nodes, job: int, outlives: bool) -> tuple[float, float]:
-    """What the nodes of a job would draw more [W], and the speed of the slowest of them."""
-    demand, counts = machine.demands[job], machine.counts
-    draws = counts.draws
-    count = machine.nodes.shape[0] if counts.is_listed else candidates(machine, demand, outlives)
-    counts.draws = draws
-    left, k, slowest = whole(demand.chunks), 0, np.inf
-    added_w = 0.0 if demand.is_modelled else demand.power_w * demand.draw
-    while left > 0 and k < count:
-        node = machine.nodes[machine.lists[k].order if counts.is_listed else machine.ranked[k].job]
-        k += 1
-        chunks = can_host(node, demand, outlives)
-        if chunks == 0:
-            continue
-        processors = part_of(demand, chunks, left)
-        left -= 1 if demand.is_spread else processors
-        slowest = min(slowest, node.speed)
-        if node.drawing == 0:
-            added_w += waking_w(node)
-        if demand.is_modelled:
-            added_w += part_w(node, demand, processors)
-    return float(added_w), float(slowest)
 
 
 @variant(Nodes, otherwise=lambda machine, job, requested_s: requested_s)
@@ -41,7 +14,7 @@ def expected_run_s(machine: Nodes, job: int, requested_s: float) -> float:
 
     The requested time at the speed of the slowest node that the job would take, without contention.
     """
-    return requested_s / _preview(machine, job, False)[1]
+    return requested_s / place(machine, job, 0.0, False, True)[0]
 
 
 @variant(Nodes, otherwise=lambda machine, job, power_w, outlives: power_w)
@@ -56,7 +29,7 @@ def rise_w(machine: Nodes, job: int, power_w: float, outlives: bool) -> float:
         power_w: its power, 0 if unknown. [W]
         outlives: see `take`.
     """
-    return _preview(machine, job, outlives and machine.counts.is_plain == 0)[0]
+    return place(machine, job, 0.0, outlives and machine.counts.is_plain == 0, True)[1]
 
 
 @variant(Nodes, otherwise=lambda machine, job, power_w: power_w)
