@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled_small, whole
+from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.node_tables import ANY, V1, Node, Nodes, Share
 from greenbatch.engine.records import Clock, Ending, Table
 from greenbatch.engine.variants import variant
@@ -61,17 +61,23 @@ def run_times_vary(machine: Nodes) -> bool:
     return True
 
 
-@variant(Nodes, inlined=False)
+@variant(Nodes)
 def expect_ends(machine: Nodes, ending: Table[Ending], clock: Clock, arrival_s: float) -> None:
     """Compute the ends of running jobs before the next event, if they are not known; the next submission is given.
 
-    IRMaSim computes ends anew before every event; otherwise they are known. The time that is left until then, not the
-    instant, says whether a submission is earlier. What is left until the next event is kept as it is, for the
-    difference of two instants would round it. A job whose operations are done by rounding at the very instant of a
-    submission is noticed at the next end only.
+    IRMaSim computes ends anew before every event; otherwise they are known.
     """
-    if machine.counts.contention != V1:
-        return
+    if machine.counts.contention == V1:
+        _ends_by_operations(machine, ending, clock, arrival_s)
+
+
+@compiled
+def _ends_by_operations(machine: Nodes, ending: Table[Ending], clock: Clock, arrival_s: float) -> None:
+    """Ends of running jobs; the time that is left until then, not the instant, says whether a submission is earlier.
+
+    What is left until the next event is kept as it is, for the difference of two instants would round it. A job whose
+    operations are done by rounding at the very instant of a submission is noticed at the next end only.
+    """
     first, stop, unfinished = clock.ending_first, clock.ending_first + clock.running, 0
     counts = machine.counts
     until_arrival_s = arrival_s - counts.summed_s
@@ -102,7 +108,7 @@ def expect_ends(machine: Nodes, ending: Table[Ending], clock: Clock, arrival_s: 
         _move(machine, ending, first, i + 1, i, end_s, True)  # those below are not in order yet
 
 
-@variant(Nodes, inlined=False)
+@variant(Nodes)
 def advance_work(machine: Nodes, ending: Table[Ending], clock: Clock, from_s: float, is_end: bool) -> None:
     """Bring the running jobs up to date after the clock has moved.
 
@@ -115,9 +121,14 @@ def advance_work(machine: Nodes, ending: Table[Ending], clock: Clock, from_s: fl
         from_s: where the clock was before. [s]
         is_end: a job ends now.
     """
+    if machine.counts.contention == V1:
+        _count_operations(machine, ending, clock, from_s, is_end)
+
+
+@compiled
+def _count_operations(machine: Nodes, ending: Table[Ending], clock: Clock, from_s: float, is_end: bool) -> None:
+    """Let all running tasks do a whole number of operations."""
     counts = machine.counts
-    if counts.contention != V1:
-        return
     length_s = counts.step_s if clock.now_s == counts.step_to_s else clock.now_s - from_s
     counts.summed_s = clock.now_s if np.isnan(counts.summed_s) else counts.summed_s + length_s
     ops_per_s, now_s = counts.ops_per_s, clock.now_s
@@ -166,15 +177,19 @@ def _move(machine: Nodes, ending: Table[Ending], first: int, stop: int, row: int
     put.end_s, put.requested_end_s, put.job, put.processors = end_s, requested_end_s, job, processors
 
 
-@variant(Nodes, inlined=False)
+@variant(Nodes)
 def update_ends(machine: Nodes, ending: Table[Ending], clock: Clock) -> None:
     """Move the ends of running jobs whose rates have changed by the last start or end.
 
-    The work on the touched nodes is brought up to date, and their jobs get new rates. Without contention, rates never
-    change.
+    Without contention, rates never change.
     """
-    if machine.counts.contention == 0:
-        return
+    if machine.counts.contention:
+        _slow_down(machine, ending, clock)
+
+
+@compiled
+def _slow_down(machine: Nodes, ending: Table[Ending], clock: Clock) -> None:
+    """Bring the work on the touched nodes up to date, and give their jobs new rates and ends."""
     now_s, model = clock.now_s, whole(machine.counts.contention)
     for k in range(machine.counts.touched):
         node = machine.nodes[machine.lists[k].touched]
