@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.machine.resources import fits, fits_beside, give, next_change_s, take
+from greenbatch.engine.machine.resources import fits, fits_beside, give, take
 from greenbatch.engine.records import Int32s, MachineTotals, per_job, record_of
 from greenbatch.workload import Workload
 
@@ -68,9 +68,3 @@ def leaves_enough(machine: Pool, job: int, processors: int, spare: int) -> bool:
     if processors > spare:
         return False
     return bool(machine.gpus.shape[0] == 0 or machine.gpus[job] <= machine.totals.spare_gpus)
-
-
-@next_change_s.register(Pool)
-def never(machine: Pool, now_s: float) -> float:
-    """A pool changes with its jobs only."""
-    return np.inf

@@ -26,7 +26,8 @@ from greenbatch.engine.codes import END
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
 from greenbatch.engine.feature import read_table
-from greenbatch.engine.machine.work import begins_s, run_times_vary
+from greenbatch.engine.machine.power_states import begins_s
+from greenbatch.engine.machine.rates import run_times_vary
 from greenbatch.engine.records import Floats, Ints, RewardTotals, Table, UserTotals
 from greenbatch.engine.state import State
 
