@@ -6,8 +6,6 @@ programming over them is exact: each step merges the pieces of two functions in 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
@@ -20,7 +18,8 @@ PIECES = 4
 """Pieces of the cost of a slot: storing what must be bought, storing surplus, serving the load, selling."""
 NET_W, BUY, KEEP, SELL = range(4)
 """Rows of `table.PowerSupply.plan` with a value for each slot ahead, the current one first: expected load less
-renewable power [W], and its `Prices`."""
+renewable power, < 0 for a surplus [W]; and what a joule weighs: cost of one from the grid, cost of an own one that is
+stored instead of sold or curtailed, gain of a stored one that is sold."""
 SLOT, VALUE, MERGED, PLAN_ROWS = 4, 6, 8, 10
 """The first of two rows, of slopes and of lengths [J]: the pieces of the cost of one slot; those of the cost-to-go at
 the end of the current slot; and scratch for them."""
@@ -28,28 +27,6 @@ NOTHING = 1e-9
 """A charge or discharge below this share of the most that can be charged is rounding."""
 LATER = 0.999
 """Saving later is worth this much of saving now."""
-
-
-class Prices(NamedTuple):
-    """What dispatch weighs in a slot, per joule."""
-
-    buy: float
-    """Cost of energy from the grid."""
-    keep: float
-    """Cost of own energy that is stored instead of sold or curtailed."""
-    sell: float
-    """Gain of stored energy that is sold."""
-
-
-class Here(NamedTuple):
-    """Where a piece begins."""
-
-    at_s: float
-    until_s: float
-    """End of its slot. [s]"""
-    net_w: float
-    """Load of the facility less renewable power: < 0 for a surplus. [W]"""
-    prices: Prices
 
 
 def plan_buffers(slots: int) -> Floats:
@@ -64,22 +41,31 @@ def kept(battery: Battery, seconds: float) -> float:
 
 
 @compiled
-def enter_slot(plan: Floats, battery: Battery, wear: float, seconds: float, net_w: float, prices: Prices) -> None:
+def enter_slot(plan: Floats, battery: Battery, wear: float, seconds: float, net_w: float, k: int) -> None:
     """Write the cost of a slot by the energy that the battery gives up in it, from the most it takes to the most it
     gives, both counted inside.
+
+    Args:
+        plan: rows `BUY` to `SELL` must be filled.
+        battery: what the battery can do.
+        wear: cost of a joule that it gives.
+        seconds: how long the slot lasts, or what is left of it. [s]
+        net_w: load less renewable power. [W]
+        k: how many slots ahead it is.
     """
+    buy, keep, sell = plan[BUY, k], plan[KEEP, k], plan[SELL, k]
     into, out = battery.charge_efficiency, battery.discharge_efficiency
     most_in_j, most_out_j = battery.charge_w * into * seconds, battery.discharge_w / out * seconds
     surplus_j = min(max(-net_w, 0.0) * into * seconds, most_in_j)
     need_j = min(max(net_w, 0.0) / out * seconds, most_out_j)
-    plan[SLOT, 0], plan[SLOT + 1, 0] = -prices.buy / into, most_in_j - surplus_j
-    plan[SLOT, 1], plan[SLOT + 1, 1] = -prices.keep / into, surplus_j
-    plan[SLOT, 2], plan[SLOT + 1, 2] = (wear - prices.buy) * out, need_j
-    plan[SLOT, 3], plan[SLOT + 1, 3] = (wear - prices.sell) * out, most_out_j - need_j
+    plan[SLOT, 0], plan[SLOT + 1, 0] = -buy / into, most_in_j - surplus_j
+    plan[SLOT, 1], plan[SLOT + 1, 1] = -keep / into, surplus_j
+    plan[SLOT, 2], plan[SLOT + 1, 2] = (wear - buy) * out, need_j
+    plan[SLOT, 3], plan[SLOT + 1, 3] = (wear - sell) * out, most_out_j - need_j
     slope = -np.inf
-    for k in range(PIECES):  # convex at negative prices too; pieces without length have no slope of their own
-        slope = max(slope, plan[SLOT, k]) if plan[SLOT + 1, k] > 0.0 else slope
-        plan[SLOT, k] = slope
+    for piece in range(PIECES):  # convex at negative prices too; pieces without length have no slope of their own
+        slope = max(slope, plan[SLOT, piece]) if plan[SLOT + 1, piece] > 0.0 else slope
+        plan[SLOT, piece] = slope
 
 
 @compiled_small
@@ -143,8 +129,7 @@ def plan_slots(plan: Floats, battery: Battery, wear: float, ahead: int, seconds:
     count, keep = 1, kept(battery, seconds)
     plan[VALUE, 0], plan[VALUE + 1, 0] = -left, battery.usable_j
     for k in range(ahead - 1, 0, -1):
-        prices = Prices(plan[BUY, k], plan[KEEP, k], plan[SELL, k])
-        enter_slot(plan, battery, wear, seconds, plan[NET_W, k], prices)
+        enter_slot(plan, battery, wear, seconds, plan[NET_W, k], k)
         count = _step_back(plan, count, battery.charge_w * battery.charge_efficiency * seconds, keep, battery.usable_j)
     return count
 
@@ -190,10 +175,16 @@ def plan_ahead(power: PowerSupply, slot: int, load_w: float) -> None:
 
 
 @compiled
-def arbitrage_w(power: PowerSupply, here: Here) -> float:
-    """The constant power that leaves the best energy at the end of the slot. [W]"""
-    battery, charge, seconds = power.battery, power.charge, here.until_s - here.at_s
-    enter_slot(power.plan, battery, power.terms.wear, seconds, here.net_w, here.prices)
+def arbitrage_w(power: PowerSupply, seconds: float, net_w: float) -> float:
+    """The constant power that leaves the best energy at the end of the current slot. [W]
+
+    Args:
+        power: the supply, planned for this slot.
+        seconds: what is left of the slot. [s]
+        net_w: load of the facility less renewable power. [W]
+    """
+    battery, charge = power.battery, power.charge
+    enter_slot(power.plan, battery, power.terms.wear, seconds, net_w, 0)
     most_in_j = battery.charge_w * battery.charge_efficiency * seconds
     begin_j = kept(battery, seconds) * charge.stored_j
     given_j = given_up_j(power.plan, charge.pieces, most_in_j, begin_j)

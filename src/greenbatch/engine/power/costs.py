@@ -59,7 +59,7 @@ def relative_to_usual(costs: Costs) -> Floats:
 
 
 def weighed(costs: Costs, carbon_price_per_kg: float) -> Floats:
-    """`arbitrage.Prices` of each slot, shape (slots, 3).
+    """What a joule weighs in each slot, see `arbitrage.BUY`, shape (slots, 3).
 
     Emissions are those at the margin, if they are known.
     """

@@ -19,7 +19,7 @@ from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.machine_code.apart import compiled_apart
 from greenbatch.engine.power import protocol, table
 from greenbatch.engine.power.ahead import left_w
-from greenbatch.engine.power.arbitrage import Here, Prices, arbitrage_w, plan_ahead
+from greenbatch.engine.power.arbitrage import arbitrage_w, plan_ahead
 from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, Pieces, Rates, Stored, enter
 from greenbatch.engine.power.dispatch import PRICE_ARBITRAGE, SCHEDULER, asked_w
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Weights
@@ -73,13 +73,6 @@ def rates_of_slot(power: PowerSupply, slot: int) -> Rates:
         return NO_RATES
     of, row = power.series, table.RATES
     return Rates(of[row, slot], of[row + 1, slot], of[row + 2, slot], of[row + 3, slot], of[row + 4, slot])
-
-
-@compiled_small
-def prices_at(power: PowerSupply, slot: int) -> Prices:
-    """What dispatch weighs in a slot, per joule."""
-    of = power.series
-    return Prices(of[table.WEIGHED, slot], of[table.WEIGHED + 1, slot], of[table.WEIGHED + 2, slot])
 
 
 @protocol.is_commanded.register(PowerSupply)
@@ -136,7 +129,7 @@ def cut_and_enter(
         drawn_w, renewable_w = table.served_w(power, slot, load_w)
         stored = NO_STORAGE
         if power.battery.usable_j != 0.0:
-            stored, next_s = _use_battery(power, number, slot, load_w, drawn_w - renewable_w, at_s, next_s)
+            stored, next_s = _use_battery(power, number, load_w, drawn_w - renewable_w, at_s, next_s)
         count = enter(ledger, at_s, next_s, drawn_w, renewable_w, stored, protocol.rates_at(power, slot), rows, count)
         at_s = next_s
     return count - before
@@ -144,27 +137,25 @@ def cut_and_enter(
 
 @compiled_small
 def _use_battery(
-    power: PowerSupply, number: int, slot: int, load_w: float, net_w: float, at_s: float, until_s: float
+    power: PowerSupply, number: int, load_w: float, net_w: float, at_s: float, until_s: float
 ) -> tuple[Stored, float]:  # fmt: skip
     """What the battery does, and until when it can.
 
     Args:
         power: the supply; the content of its battery changes.
         number: number of the slot, not wrapped.
-        slot: the slot of the series.
         load_w: load of the cluster. [W]
         net_w: load of the facility less renewable power. [W]
         at_s: now. [s]
         until_s: end of the slot or of the interval. [s]
     """
     battery, charge, rule = power.battery, power.charge, power.terms.dispatch
-    here = Here(at_s, until_s, net_w, prices_at(power, slot))
     green = charge.green_j / charge.stored_j if charge.stored_j > 0.0 else 0.0
     if rule == PRICE_ARBITRAGE:
         if charge.planned_slot != number:
             charge.planned_slot = number
             plan_ahead(power, number, load_w)
-        wanted_w = arbitrage_w(power, here)
+        wanted_w = arbitrage_w(power, until_s - at_s, net_w)
     else:
         wanted_w = asked_w(rule, power.terms.peak_w, charge.command_w, net_w)
     change = use(battery, charge, wanted_w, max(-net_w, 0.0), at_s, until_s)

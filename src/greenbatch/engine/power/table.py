@@ -17,8 +17,8 @@ SUPPLY_W, RENEWABLE_W, PUE, ALLOWED_W = range(4)
 renewable power [W]; power of the facility without its base load per power of the cluster, >= 1; largest load of the
 cluster [W]."""
 RATES, WEIGHED, RELATIVE = 4, 9, 12
-"""The first of the rows of `balance.Rates` (five), of `arbitrage.Prices` (three), and of what a joule costs and emits
-relative to the usual price and intensity, see `costs.relative_to_usual` (four)."""
+"""The first of the rows of `balance.Rates` (five), of what a joule weighs in `arbitrage` (three), and of what one costs
+and emits relative to the usual price and intensity, see `costs.relative_to_usual` (four)."""
 EXPECTED_W, RANDOM, LEADS = 16, 17, 18
 """Renewable power expected a day before each slot, NaN where there is no past [W]; `energy.forecasts.random_series`;
 and the first of the three rows of `energy.forecasts.leads`, by the number of slots ahead."""
