@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal, get_args
 
+import numpy as np
+
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.errors import InputError
 
@@ -77,6 +79,11 @@ class Storage:
         """Energy above the lowest state of charge at first. [J]"""
         share = 0.0 if self.initial_charge is None else self.initial_charge - self.lowest_charge
         return self.capacity_kwh * JOULES_PER_KWH * share
+
+    @property
+    def loss_per_s(self) -> float:
+        """Share of the energy above the lowest state of charge that is lost per second, all the time."""
+        return float(-np.log1p(-self.self_discharge_per_day) / DAY_S)
 
     def scaled(self, factor: float) -> Storage:
         """The same battery, larger by a factor."""

@@ -5,11 +5,9 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from typing import Any
 
 import numpy as np
@@ -19,6 +17,7 @@ from greenbatch.energy import Site
 from greenbatch.engine.dependencies import obeyed_text
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.tables import read_table
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -69,8 +68,7 @@ class Capabilities:
 @cache
 def capabilities() -> Capabilities:
     """The table, read once."""
-    text = (resources.files("greenbatch.engine") / "capabilities.toml").read_text(encoding="utf-8")
-    raw = tomllib.loads(text)
+    raw = read_table("capabilities")
     parts = {kind: tuple(names) for kind, names in raw["parts"].items()}
     return Capabilities(raw["features"], parts, tuple(no for row in raw["no"] for no in _noes(row, parts)))
 
@@ -80,8 +78,8 @@ def _noes(row: dict[str, Any], kinds: Collection[str]) -> Iterator[No]:
     told: dict[str, Any] = {key: text for key, text in row.items() if isinstance(text, str)}
     for kind in (key for key in row if key in kinds):
         which = row[kind] if isinstance(row[kind], dict) else {"names": row[kind]}
-        parts: dict[str, Any] = {key: tuple(names) for key, names in which.items()}
-        yield No(part=kind, features=tuple(row["with"]), **parts, **told)
+        own: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in which.items()}
+        yield No(part=kind, features=tuple(row["with"]), **{**told, **own})
 
 
 def features_of(

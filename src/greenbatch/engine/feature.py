@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
-from functools import cache
-from importlib import resources
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from greenbatch.engine.tables import read_table
 
 
 class Feature(NamedTuple):
@@ -16,13 +15,6 @@ class Feature(NamedTuple):
     """Formula, range and source."""
 
 
-@cache
-def read_table(name: str) -> dict[str, Any]:
-    """A table of descriptions beside the functions that compute what they describe, read once."""
-    text = (resources.files("greenbatch.engine.observe") / f"{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
-
-
 def features_in(rows: str) -> dict[str, Feature]:
     """Name -> feature of one kind of rows, in the order of their codes."""
-    return {name: Feature(*told) for name, told in read_table("features")[rows].items()}
+    return {name: Feature(*told) for name, told in read_table("observe/features")[rows].items()}

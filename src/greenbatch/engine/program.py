@@ -13,25 +13,12 @@ from greenbatch.engine.dependencies import follow_others
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
+from greenbatch.engine.tables import read_table
 from greenbatch.engine.views.interface import Policy, Queue
 from greenbatch.errors import InputError, did_you_mean
 from greenbatch.workload import Outage, Workload
 
-BACKFILL_MEANINGS: dict[str, str] = {
-    "none": "No backfilling: the first job in the queue starts when it fits.",
-    "easy": "True EASY (Mu'alem & Feitelson 2001): a candidate may start if it ends by the shadow time or uses only "
-    "spare processors, which are those free at the shadow time after *all* requested ends up to it, less those of the "
-    "head; candidates in order of submission.",
-    "easy-schedgym": "The variant of SchedGym and GAS-MARL: a candidate must end strictly before the reservation, "
-    "there are no spare processors, and the reservation of a sticky job is never updated.",
-    "easy-green-order": "``easy-schedgym`` with candidates in the order of GAS-MARL Eq. 15 (text after Table 3).",
-    "green": "GAS-MARL Algorithm 2: as ``easy-green-order``, but a candidate's estimated extra brown energy must be "
-    "below a threshold (sigma = 50 kJ).",
-    "first-fit": "List scheduling: every waiting job that fits starts, in the order of the policy; no reservation, so "
-    "wide jobs can starve.",
-    "easy-irmasim": "The variant of IRMaSim: while the first job waits, a later one may start on an empty node, or on "
-    "a node where it does not delay the first job beyond the earliest requested end that frees enough processors.",
-}
+BACKFILL_MEANINGS: dict[str, str] = read_table("settings")["backfillings"]
 """Description of each backfilling: what may start ahead of a job that does not fit, with its source; as in `codes`."""
 BACKFILLS = {name: code for code, name in enumerate(BACKFILL_MEANINGS)}
 """Backfilling around a blocked job, by name; see `engine.backfill`."""

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from greenbatch.engine.tables import read_table
 from greenbatch.errors import InputError, did_you_mean
 
 A_YEAR_S = 366 * 86_400.0
@@ -16,8 +17,8 @@ A_YEAR_S = 366 * 86_400.0
 class Parameter:
     """A number of a policy, a backfilling, a model or the engine."""
 
-    default: float
-    lowest: float
+    default: float = 0.0
+    lowest: float = 0.0
     highest: float
     meaning: str
     unit: str = ""
@@ -65,14 +66,9 @@ def plain(value: float) -> str:
     return short if len(short) < len(exact) and float(short) == value else exact
 
 
-def _flag(meaning: str) -> Parameter:
-    return Parameter(default=0.0, lowest=0.0, highest=1.0, whole=True, meaning=meaning)
-
-
 def word(meaning: str, *choices: str) -> Parameter:
     """A parameter that is one of several words, the first by default."""
-    highest = len(choices) - 1.0
-    return Parameter(default=0.0, lowest=0.0, highest=highest, whole=True, meaning=meaning, choices=choices)
+    return Parameter(highest=len(choices) - 1.0, whole=True, meaning=meaning, choices=choices)
 
 
 def check_choices(options: Any, section: str) -> None:
@@ -88,39 +84,9 @@ def check_choices(options: Any, section: str) -> None:
             raise InputError(f"is {value!r}", field=f"{section}.{name}", fix=fix)
 
 
-def _weight(default: float, of: str) -> Parameter:
-    return Parameter(default=default, lowest=0.0, highest=1e6, meaning=f"weight of {of}")
+SEED = Parameter(highest=1e15, whole=True, meaning="seed of the random numbers")
 
-
-def _share(default: float, meaning: str) -> Parameter:
-    return Parameter(default=default, lowest=0.0, highest=1.0, meaning=meaning)
-
-
-SEED = Parameter(default=0.0, lowest=0.0, highest=1e15, whole=True, meaning="seed of the random numbers")
-
-SETTINGS: dict[str, Parameter] = {
-    "sticky": _flag("a job that was chosen stays at the head of the queue until it starts"),
-    "per_instant": _flag("one scheduling pass after all events of an instant, instead of one after each event"),
-    "completion_first": _flag("a job that ends comes before one that arrives at the same instant"),
-    "tick_s": Parameter(
-        default=0.0, lowest=1.0, highest=604_800.0, unit="s", zero=True,
-        meaning="time between additional scheduling passes while jobs wait",
-    ),
-    "power_cap_w": Parameter(
-        default=0.0, lowest=1.0, highest=1e15, unit="W", zero=True,
-        meaning="no job starts that would lift the power of the cluster above this",
-    ),
-    "threshold_j": Parameter(
-        default=50_000.0, lowest=0.0, highest=1e15, unit="J",
-        meaning="brown energy below which a job may start (GAS-MARL §5.3, sigma)",
-    ),
-    "charge_below": _share(0.3, "storage takes energy in this cheapest share of the forecast"),
-    "charge_above": _share(0.7, "it gives energy above this share of the forecast"),
-    "charge_carbon": _share(0.0, "weight of carbon in what is cheap; the rest is price"),
-    "weight_brown": _weight(1.0, "energy from the grid"),
-    "weight_cost": _weight(0.0, "its price, relative to the usual one"),
-    "weight_carbon": _weight(0.0, "its carbon, relative to the usual intensity"),
-}  # fmt: skip
+SETTINGS: dict[str, Parameter] = {name: Parameter(**row) for name, row in read_table("settings")["settings"].items()}
 """Settings of the engine that a scheduler's program may change."""
 
 WEIGHTS: dict[str, Parameter] = {name: SETTINGS[f"weight_{name}"] for name in ("brown", "cost", "carbon")}

@@ -25,11 +25,11 @@ from greenbatch.engine.capacity.value import service_figure, worth_of
 from greenbatch.engine.codes import END
 from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
-from greenbatch.engine.feature import read_table
 from greenbatch.engine.machine.power_states import begins_s
 from greenbatch.engine.machine.rates import run_times_vary
 from greenbatch.engine.records import Floats, Ints, RewardTotals, Table, UserTotals
 from greenbatch.engine.state import State
+from greenbatch.engine.tables import read_table
 
 (AVG_BOUNDED_SLOWDOWN, AVG_WAIT, AVG_TURNAROUND, AVG_SLOWDOWN, UTILIZATION, MAX_USER_BOUNDED_SLOWDOWN,
  MEAN_USER_BOUNDED_SLOWDOWN, RENEWABLE_UTILIZATION, BROWN_ENERGY_RATIO, MAKESPAN_AREA_RATIO,
@@ -60,7 +60,7 @@ def _term(code: int, name: str, told: str | dict[str, str]) -> Term:
     return Term(code, **own)
 
 
-_TOLD = read_table("reward_terms").items()
+_TOLD = read_table("observe/reward_terms").items()
 TERMS: Mapping[str, Term] = MappingProxyType({name: _term(code, name, told) for code, (name, told) in enumerate(_TOLD)})
 """Name -> term; the name is the metric's, except where a metric has a second running form."""
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from greenbatch.energy import Site
 from greenbatch.energy import forecasts as plain
-from greenbatch.energy.storage import DAY_S, Storage
+from greenbatch.energy.storage import Storage
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.power import table
 from greenbatch.engine.power.arbitrage import plan_buffers
@@ -33,7 +33,13 @@ def charge_of(stored_j: float = 0.0, command_w: float = 0.0) -> Charge:
 
 _NO_BATTERY, _NO_PLAN = record_of(Battery, charge_efficiency=1.0, discharge_efficiency=1.0), np.zeros((0, 0))
 _NO_CHARGE = charge_of()
-_BARE = record_of(Terms, bare=1, import_w=np.inf, always_w=np.inf, forecast=table.PERFECT)
+_NO_LIMIT = {"import_w": np.inf, "always_w": np.inf}
+_BARE = record_of(Terms, bare=1, **_NO_LIMIT)
+
+
+def battery_of(storage: Storage | SeenStorage) -> Battery:
+    """What a battery can do, as a site or a view describes it."""
+    return record_of(Battery, **{name: getattr(storage, name) for name in get_type_hints(Battery)})
 
 
 def bare_supply(slots: Slots, power_w: Floats) -> PowerSupply:
@@ -50,9 +56,11 @@ def unsupplied(site: None) -> PowerSupply:
 @power_of.register
 def power_of_site(site: Site) -> PowerSupply:
     """The supply of a site."""
-    series, terms = _tables_of(site)
-    battery, charge, plan = stored_by(site.storage, site.horizon_slots)
-    return PowerSupply(slots_of(site), series, terms, battery, charge, plan)
+    (series, terms), storage = _tables_of(site), site.storage
+    if storage is None:
+        return PowerSupply(slots_of(site), series, terms, _NO_BATTERY, _NO_CHARGE, _NO_PLAN)
+    plan = plan_buffers(site.horizon_slots) if terms.dispatch == PRICE_ARBITRAGE else _NO_PLAN
+    return PowerSupply(slots_of(site), series, terms, battery_of(storage), charge_of(storage.initial_j), plan)
 
 
 def slots_of(site: Site) -> Slots:
@@ -71,40 +79,16 @@ def _tables_of(site: Site) -> tuple[Floats, Terms]:
         return np.array(supply_w, dtype=np.float64, order="C").reshape(1, -1), _BARE
     series = np.zeros((table.ROWS, site.slots))
     series[table.SUPPLY_W], series[table.RENEWABLE_W], series[table.PUE] = supply_w, site.renewable_w, site.pue
-    terms = {"base_load_w": site.base_load_w, **_dispatched(site.storage)}
-    terms |= _limited(series, site.held_limit_w, site) | _forecast(series, site)
-    if site.grid is not None or site.storage is not None:
-        terms |= _priced(series, costs_of(site), site.storage.carbon_price_per_kg if site.storage else 0.0)
-    return series, record_of(Terms, **terms)
-
-
-def stored_by(storage: Storage | None, horizon_slots: int) -> tuple[Battery, Charge, Floats]:
-    """A battery, what is in it at first, and buffers of its rule, which may plan for some slots ahead."""
-    if storage is None:
-        return _NO_BATTERY, _NO_CHARGE, _NO_PLAN
-    battery = record_of(
-        Battery, usable_j=storage.usable_j, charge_w=storage.charge_w, discharge_w=storage.discharge_w,
-        charge_efficiency=storage.charge_efficiency, discharge_efficiency=storage.discharge_efficiency,
-        loss_per_s=-np.log1p(-storage.self_discharge_per_day) / DAY_S,
-    )  # fmt: skip
-    plan = plan_buffers(horizon_slots) if NAMES[storage.dispatch] == PRICE_ARBITRAGE else _NO_PLAN
-    return battery, charge_of(storage.initial_j), plan
-
-
-def _dispatched(storage: Storage | None) -> dict[str, float]:
-    """The fields of the terms that say how storage is charged."""
-    if storage is None:
-        return {}
-    wear = storage.wear_per_kwh / JOULES_PER_KWH
-    return {"dispatch": NAMES[storage.dispatch], "peak_w": storage.limit_w or 0.0, "wear": wear}
-
-
-def _limited(series: Floats, limit_w: float, site: Site) -> dict[str, float]:
-    """Fill in what a limit of imports allows; the fields of the terms."""
-    if limit_w == np.inf:
-        return {"import_w": np.inf, "always_w": np.inf}
-    series[table.ALLOWED_W] = site.load_limit_w(limit_w)
-    return {"import_w": limit_w, "always_w": max(limit_w - site.base_load_w, 0.0) / np.max(site.pue)}
+    terms, limit_w, storage = {**_NO_LIMIT, "base_load_w": site.base_load_w}, site.held_limit_w, site.storage
+    if limit_w < np.inf:
+        series[table.ALLOWED_W] = site.load_limit_w(limit_w)
+        terms |= {"import_w": limit_w, "always_w": max(limit_w - site.base_load_w, 0.0) / np.max(site.pue)}
+    if storage is not None:
+        terms |= {"dispatch": NAMES[storage.dispatch], "peak_w": storage.limit_w or 0.0}
+        terms["wear"] = storage.wear_per_kwh / JOULES_PER_KWH
+    if site.grid is not None or storage is not None:
+        terms |= _priced(series, costs_of(site), storage.carbon_price_per_kg if storage else 0.0)
+    return series, record_of(Terms, **terms, **_forecast(series, site))
 
 
 def _forecast(series: Floats, site: Site) -> dict[str, float]:
@@ -153,7 +137,7 @@ def supply_of_series(
         return bare_supply(slots, power_w)
     series = np.zeros((table.ROWS, power_w.shape[0]))
     series[table.SUPPLY_W] = series[table.RENEWABLE_W] = power_w
-    series[table.PUE], terms = 1.0, {"import_w": np.inf, "always_w": np.inf}
+    series[table.PUE], terms = 1.0, dict(_NO_LIMIT)
     battery, charge = _NO_BATTERY, charge_of()
     if limit_w is not None:
         series[table.ALLOWED_W] = limit_w
@@ -162,8 +146,7 @@ def supply_of_series(
         terms |= _priced(series, costs)
     if seen is not None:
         terms["dispatch"] = SCHEDULER
-        battery = record_of(Battery, **{name: getattr(seen, name) for name in get_type_hints(Battery)})
-        charge = charge_of(seen.stored_j, seen.command_w)
+        battery, charge = battery_of(seen), charge_of(seen.stored_j, seen.command_w)
     return PowerSupply(slots, series, record_of(Terms, **terms), battery, charge, _NO_PLAN)
 
 

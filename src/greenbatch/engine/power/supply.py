@@ -97,27 +97,15 @@ def commanded_of_battery_w(power: PowerSupply) -> float:
 def flow_of_supply(
     power: PowerSupply, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
 ) -> int:  # fmt: skip
-    """Cut the interval at the slots; renewable power is used first."""
-    if power.terms.bare == 0:
-        return cut_and_enter(power, load_w, from_s, to_s, ledger, rows, count)
-    slots, at_s, before = power.slots, from_s, count
-    while at_s < to_s:
-        next_s, renewable_w = to_s, 0.0
-        if slots.count > 0:  # there is a site
-            number, edge_s = covering(slots, at_s)
-            if not is_inside(slots, number):
-                return LEFT_THE_SERIES
-            next_s, renewable_w = min(to_s, edge_s), power.series[table.SUPPLY_W, number % slots.count]
-        count = enter(ledger, at_s, next_s, load_w, renewable_w, NO_STORAGE, NO_RATES, rows, count)
-        at_s = next_s
-    return count - before
+    """Renewable power is used first."""
+    return cut_and_enter(power, load_w, from_s, to_s, ledger, rows, count)
 
 
 @compiled_apart()
 def cut_and_enter(
     power: PowerSupply, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Pieces, count: int
 ) -> int:  # fmt: skip
-    """Cut the interval at the slots, and where the battery is full or empty, for a site with more than its sources."""
+    """Cut the interval at the slots, and where the battery is full or empty."""
     slots, at_s, before = power.slots, from_s, count
     if slots.count == 0 and from_s < to_s:  # no site
         return enter(ledger, from_s, to_s, load_w, 0.0, NO_STORAGE, NO_RATES, rows, count) - before
@@ -125,9 +113,8 @@ def cut_and_enter(
         number, edge_s = covering(slots, at_s)
         if not is_inside(slots, number):
             return LEFT_THE_SERIES
-        slot, next_s = number % slots.count, min(to_s, edge_s)
+        slot, next_s, stored = number % slots.count, min(to_s, edge_s), NO_STORAGE
         drawn_w, renewable_w = table.served_w(power, slot, load_w)
-        stored = NO_STORAGE
         if power.battery.usable_j != 0.0:
             stored, next_s = _use_battery(power, number, load_w, drawn_w - renewable_w, at_s, next_s)
         count = enter(ledger, at_s, next_s, drawn_w, renewable_w, stored, protocol.rates_at(power, slot), rows, count)

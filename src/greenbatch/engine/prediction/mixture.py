@@ -101,9 +101,7 @@ def fill_logs(p: Mixture, number: int, last: int) -> None:
         row = p.group[number, level]
         total = p.counts[row, BINS] + PRIOR[level]
         for b in range(BINS):
-            parent = 1.0 / BINS
-            if PARENT[level] >= 0:
-                parent = np.exp(p.logs[PARENT[level], b])
+            parent = np.exp(p.logs[PARENT[level], b]) if PARENT[level] >= 0 else 1.0 / BINS
             counted = _counted(level, b, last)
             p.logs[level, b] = np.log((p.counts[row, counted] + PRIOR[level] * parent) / total)
 
@@ -155,25 +153,6 @@ def predict(p: Mixture, number: int, requested_s: float, elapsed_s: float, sibli
 
 
 @compiled
-def _slowdown_price(p: Mixture, requested_s: float) -> float:
-    """E[1 / max(run time, 10 s)] of the job in question. [1/s]"""
-    total = 0.0
-    least = 1.0 / max(requested_s, SHORT_S)
-    for b in range(BINS):
-        total += p.mass[b] * max(p.bins[3, b], least)
-    return float(total)
-
-
-@compiled
-def mean_s(p: Mixture, requested_s: float) -> float:
-    """Expected run time of the job in question. [s]"""
-    total = 0.0
-    for b in range(BINS):
-        total += p.mass[b] * min(p.bins[2, b], requested_s)
-    return float(total)
-
-
-@compiled
 def quantile_s(p: Mixture, share: float, requested_s: float, elapsed_s: float) -> float:
     """A quantile of the run time of the job in question, interpolated in the logarithm. [s]"""
     below = 0.0
@@ -221,14 +200,17 @@ def learn_run_time(p: Mixture, number: int, requested_s: float, run_s: float) ->
 def fill_from_mixture(
     p: Mixture, job: Prediction, number: int, requested_s: float, now_s: float, elapsed_s: float
 ) -> None:  # fmt: skip
-    """Median, 10 % and 90 % quantiles, and the mean of the inverse."""
+    """Median, 10 % and 90 % quantiles, mean, and E[1 / max(run time, 10 s)]."""
     since_s = p.since_s[p.group[number, 4]]
     predict(p, number, requested_s, elapsed_s, max(0.0, now_s - since_s))
     job.expected_time_s = quantile_s(p, 0.5, requested_s, elapsed_s)
     job.shortest_time_s = quantile_s(p, 0.1, requested_s, elapsed_s)
     job.longest_time_s = quantile_s(p, 0.9, requested_s, elapsed_s)
-    job.mean_time_s = mean_s(p, requested_s)
-    job.slowdown_price = _slowdown_price(p, requested_s)
+    mean_s, price, least = 0.0, 0.0, 1.0 / max(requested_s, SHORT_S)
+    for b in range(BINS):
+        mean_s += p.mass[b] * min(p.bins[2, b], requested_s)
+        price += p.mass[b] * max(p.bins[3, b], least)
+    job.mean_time_s, job.slowdown_price = mean_s, price
 
 
 def no_mixture() -> Mixture:

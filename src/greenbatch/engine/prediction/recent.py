@@ -34,27 +34,18 @@ class Recent(NamedTuple):
 
 
 @compiled
-def _sort(p: Recent, group: int, requested_s: float) -> int:
-    """Sort the known run times of a group, none above the request; return their number."""
-    count = min(whole(p.ended[group]), whole(p.last_s.shape[1]))
-    for k in range(count):
-        run_s = min(p.last_s[group, k], requested_s)
-        i = k
-        while i > 0 and p.sorted_s[i - 1] > run_s:
-            p.sorted_s[i] = p.sorted_s[i - 1]
-            i -= 1
-        p.sorted_s[i] = run_s
-    return int(count)
-
-
-@compiled
 def fill_from_recent(p: Recent, job: Prediction, number: int, requested_s: float) -> None:
     """Median, which of two is the mean; the extremes stand for the quantiles. The request, if nothing is known."""
-    known_s = p.sorted_s
-    count = _sort(p, whole(p.group[number]), requested_s)
+    known_s, group = p.sorted_s, whole(p.group[number])
+    count = min(whole(p.ended[group]), whole(p.last_s.shape[1]))
+    for k in range(count):  # sort them by insertion; none is above the request
+        run_s, i = min(p.last_s[group, k], requested_s), k
+        while i > 0 and known_s[i - 1] > run_s:
+            known_s[i] = known_s[i - 1]
+            i -= 1
+        known_s[i] = run_s
     if count == 0:
-        known_s[0] = requested_s
-        count = 1
+        known_s[0], count = requested_s, 1
     total_s, price = 0.0, 0.0
     for k in range(count):
         total_s += known_s[k]
