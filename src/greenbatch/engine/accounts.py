@@ -7,24 +7,21 @@ energy during a run if `RuleSet.accrue` is set (`events.accrue`). Intervals are 
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 from numba import types
 
-from greenbatch.energy import Site
 from greenbatch.engine.compile import entry
 from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.stacked import fork
+from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.power import supply  # noqa: F401  (registers the supply of a site)
 from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, command, flow, power_of
 from greenbatch.engine.records import Floats, Ledger, dtype_of, table_of
 from greenbatch.errors import InputError
-
-if TYPE_CHECKING:
-    from greenbatch.engine.outcome import Outcome
 
 
 class Books(NamedTuple):
@@ -95,20 +92,21 @@ def _compiled_replay(power: Any) -> Any:
     return entry("replay", replay_profile, signature, told=False)
 
 
-def _replay(outcome: Outcome, start_s: float, end_s: float, site: Site | None, *, pieces: bool) -> tuple[Any, Floats]:
+def _replay(outcome: Outcome, start_s: float, end_s: float, *, pieces: bool = False) -> tuple[Any, Floats]:
     """Ledger of an interval and, on request, its pieces (see `power.balance.enter`), shape (m, 8)."""
+    site = outcome.site
     if site is not None and not site.repeat and end_s > start_s and (start_s < site.origin_s or end_s > site.end_s):
         raise site.exhausted("the books need", start_s, end_s)
     power = power_of(site)
     run = _compiled_replay(numba.typeof(power))
     profile = tuple(np.ascontiguousarray(column) for column in _profile(outcome))
-    given = (*profile, float(outcome.cluster.first_power_w), float(start_s), float(end_s))
-    ledger, rows = table_of(Ledger, 1)[0], np.zeros((0, COLUMNS))
-    count = run(fork(power), *given, ledger, rows)
-    if pieces and count:
-        ledger, rows = table_of(Ledger, 1)[0], np.empty((count, COLUMNS))
-        run(power, *given, ledger, rows)
-    return ledger, rows
+    given = (*profile, float(outcome.cluster.first_power_w), start_s, end_s)
+    ledger, rows = table_of(Ledger, 2), np.zeros((0, COLUMNS))
+    count = run(fork(power), *given, ledger[0], rows)
+    if pieces:
+        rows = np.empty((count, COLUMNS))
+        run(power, *given, ledger[1], rows)
+    return ledger[0], rows
 
 
 def _profile(outcome: Outcome) -> tuple[Floats, Floats, Floats]:
@@ -146,7 +144,7 @@ def power_segments(outcome: Outcome, start_s: float | None = None, end_s: float 
         InputError: a time is not finite.
         SupplyExhausted: the interval leaves a power series that does not repeat.
     """
-    _, rows = _replay(outcome, *_span(outcome, start_s, end_s), outcome.site, pieces=True)
+    _, rows = _replay(outcome, *_span(outcome, start_s, end_s), pieces=True)
     return Segments(*(np.ascontiguousarray(column) for column in rows.T))
 
 
@@ -159,5 +157,5 @@ def books(outcome: Outcome, start_s: float | None = None, end_s: float | None = 
         InputError: a time is not finite.
         SupplyExhausted: the interval leaves a power series that does not repeat.
     """
-    ledger, _ = _replay(outcome, *_span(outcome, start_s, end_s), outcome.site, pieces=False)
+    ledger, _ = _replay(outcome, *_span(outcome, start_s, end_s))
     return Books(*(float(getattr(ledger, name)) for name in Books._fields))

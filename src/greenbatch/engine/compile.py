@@ -11,7 +11,7 @@ import numba
 import numpy as np
 from numba.core import config
 
-from greenbatch.engine.machine_code.kept import Kept
+from greenbatch.engine.machine_code.kept import Kept, announced
 from greenbatch.engine.machine_code.linking import PART, RARE, WholeCompiler, set_environments
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -50,7 +50,7 @@ def machine_code(
         return code
     code._cache = kept = Kept(function, f"{allocates} {checked} {apart}")
     if signature is not None:
-        with kept.alone(signature, told):
+        with announced(kept.file(signature), told):
             _compile_for(code, signature)
         code.disable_compile()
     return code

@@ -11,15 +11,13 @@ window, the recorded submission holds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from greenbatch.engine.records import Feedback, Ints, Table, table_of
-
-if TYPE_CHECKING:
-    from greenbatch.engine.rules import Rules
-    from greenbatch.workload import Workload
+from greenbatch.engine.rules import Rules
+from greenbatch.workload import Workload
 
 
 def preceding_rows(workload: Workload) -> Ints:

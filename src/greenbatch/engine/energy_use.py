@@ -50,10 +50,17 @@ class EnergyUse:
 
 def energy_use(outcome: Outcome) -> EnergyUse:
     """Energy of all nodes, and what each job caused of it."""
-    placed = outcome.placements
+    cluster, placed = outcome.cluster, outcome.placements
     if placed is None:
         return _of_pool(outcome)
-    return _of_nodes(outcome, outcome.cluster, placed)
+    use = _shared(outcome, placed)
+    idle_w, static_w = (_of_each(cluster, name) for name in ("idle_power_w", "static_power_w"))
+    return EnergyUse(
+        node=cluster.node_names, group=tuple(each.name for each in cluster.groups for _ in range(each.count)),
+        jobs=use.node[:, RAN].astype(np.int64), busy_processor_s=use.node[:, BUSY_PROCESSOR_S].copy(),
+        idle_j=_idle_j(outcome, placed, idle_w, use.node[:, BUSY_S]), static_j=static_w * use.node[:, BUSY_S],
+        dynamic_j=use.node[:, DYNAMIC_J].copy(), job_j=use.job_j,
+    )  # fmt: skip
 
 
 Clock = Callable[[Floats], Floats]
@@ -72,7 +79,7 @@ def job_energy(outcome: Outcome, clock: Clock) -> Floats:
     """
     placed = outcome.placements
     if placed is not None:
-        return _shared(outcome, outcome.cluster, placed, clock).job_j
+        return _shared(outcome, placed, clock).job_j
     job, begin_s, end_s = outcome.spans
     length = np.bincount(job, weights=clock(end_s) - clock(begin_s), minlength=len(outcome.workload))
     return np.asarray(outcome.workload.power_w * length)
@@ -101,27 +108,14 @@ def _span_s(outcome: Outcome) -> tuple[float, float]:
     return float(np.nanmin(outcome.start_s)), outcome.last_s
 
 
-def _of_nodes(outcome: Outcome, cluster: Cluster, placed: Placements) -> EnergyUse:
-    use = _shared(outcome, cluster, placed)
-    ran, busy_processor_s, busy_s, dynamic_j = use.node.T[: len(NODE_COLUMNS)]
-    return EnergyUse(
-        node=cluster.node_names,
-        group=tuple(g.name for g in cluster.groups for _ in range(g.count)),
-        jobs=ran.astype(np.int64), busy_processor_s=busy_processor_s.copy(),
-        idle_j=_idle_j(outcome, cluster, placed, _of_each(cluster, "idle_power_w"), busy_s),
-        static_j=_of_each(cluster, "static_power_w") * busy_s,
-        dynamic_j=dynamic_j.copy(), job_j=use.job_j,
-    )  # fmt: skip
-
-
 def _of_each(cluster: Cluster, name: str) -> Floats:
     """A power of the groups, of each node, shape (m,). [W]"""
     return np.repeat([float(getattr(g, name)) for g in cluster.groups], [g.count for g in cluster.groups])
 
 
-def _shared(outcome: Outcome, cluster: Cluster, placed: Placements, clock: Clock | None = None) -> Use:
+def _shared(outcome: Outcome, placed: Placements, clock: Clock | None = None) -> Use:
     """Sums over the parts of all jobs, by another clock if there is one."""
-    jobs, count = outcome.workload, len(cluster.node_names)
+    jobs, cluster = outcome.workload, outcome.cluster
     order = np.argsort(np.concatenate([outcome.start_s, outcome.end_s]), kind="stable")  # starts before ends
     first = np.searchsorted(placed.job, np.arange(len(jobs) + 1))
     columns = (np.ascontiguousarray(each, np.int32) for each in (placed.node, placed.processors, placed.gpus))
@@ -130,19 +124,19 @@ def _shared(outcome: Outcome, cluster: Cluster, placed: Placements, clock: Clock
     draw = np.array([1.0, *(each.power for each in cluster.dvfs)])[level]
     powers = "static_power_w", "power_per_processor_w", "power_per_gpu_w"
     watts = Watts(jobs.power_w / jobs.processors, draw, *(_of_each(cluster, name) for name in powers))
-    use = Use(np.zeros((count, len(NODE_SUMS))), np.zeros(len(jobs)), np.empty((len(placed.node), 2)))
+    use = Use(np.zeros((len(cluster.node_names), NODE_SUMS)), np.zeros(len(jobs)), np.empty((len(placed.node), 2)))
     times = (each if clock is None else clock(each) for each in (outcome.start_s, outcome.end_s))
     _compiled_share()(order, *(np.ascontiguousarray(each) for each in times), here, watts, use)
     return use
 
 
-def _idle_j(outcome: Outcome, cluster: Cluster, placed: Placements, idle_w: Floats, busy_s: Floats) -> Floats:
+def _idle_j(outcome: Outcome, placed: Placements, idle_w: Floats, busy_s: Floats) -> Floats:
     """Energy of each node while nothing ran on it, boots and shutdowns included, shape (m,). [J]"""
     first_s, last_s = _span_s(outcome)
     if outcome.switching is not None:
         return idle_w * np.maximum(outcome.switching.on_s - busy_s, 0.0) + outcome.switching.energy_j
     on_s = np.full(len(idle_w), last_s - first_s)
-    if cluster.power_on == "first-use":
+    if outcome.cluster.power_on == "first-use":
         switched_on_s = np.full(len(idle_w), last_s)
         np.minimum.at(switched_on_s, placed.node, outcome.start_s[placed.job])
         on_s = last_s - switched_on_s
@@ -172,21 +166,22 @@ class Watts(NamedTuple):
     gpu: Floats
 
 
-NODE_COLUMNS = "jobs", "busy_processor_s", "busy_s", "dynamic_j"
-NODE_SUMS = *NODE_COLUMNS, "present", "since_s", "shared_s", "lost_s"
-RAN, BUSY_PROCESSOR_S, BUSY_S, DYNAMIC_J, PRESENT, SINCE_S, SHARED_S, LOST_S = range(len(NODE_SUMS))
+RAN, BUSY_PROCESSOR_S, BUSY_S, DYNAMIC_J, PRESENT, SINCE_S, SHARED_S, LOST_S = range(8)
+"""Columns of `Use.node`: jobs that have run on it; processors x time, and the time for which it was busy [s]; energy of
+its jobs [J]; parts of jobs on it now, and when that changed last [s]; the time for which it was busy, divided by the
+parts on it at each instant, and what rounding took from it, for such sums are far longer than most jobs [s]."""
+NODE_SUMS = 8
 
 
 class Use(NamedTuple):
     """Sums over all parts of jobs."""
 
     node: Floats
-    """Columns `NODE_SUMS`, shape (m, 8). ``shared_s`` is the time a node was busy, divided by the parts on it at each
-    instant, and ``lost_s`` what rounding took from it: such sums are far longer than most jobs."""
+    """Columns `RAN` to `LOST_S`, shape (m, NODE_SUMS)."""
     job_j: Floats
     """Energy of each job, shape (n,). [J]"""
     begun_s: Floats
-    """``shared_s`` and ``lost_s`` of its node when a part began, shape (p, 2). [s]"""
+    """`SHARED_S` and `LOST_S` of its node when a part began, shape (p, 2). [s]"""
 
 
 def share_power(order: Ints, start_s: Floats, end_s: Floats, parts: Parts, watts: Watts, use: Use) -> None:
@@ -237,10 +232,7 @@ def share_power(order: Ints, start_s: Floats, end_s: Floats, parts: Parts, watts
 
 @cache
 def _compiled_share() -> Any:
-    floats, whole, small = np.empty(0), np.empty(0, np.int64), np.empty(0, np.int32)
-    example = (
-        whole, floats, floats, Parts(whole, small, small, small), Watts(floats, floats, floats, floats, floats),
-        Use(np.empty((0, len(NODE_SUMS))), floats, np.empty((0, 2))),
-    )  # fmt: skip
-    signature = numba.types.void(*(numba.typeof(each) for each in example))
+    floats, whole, small, table = np.empty(0), np.empty(0, np.int64), np.empty(0, np.int32), np.empty((0, 0))
+    parts, watts, use = Parts(whole, small, small, small), Watts(*[floats] * 5), Use(table, floats, table)
+    signature = numba.types.void(*(numba.typeof(each) for each in (whole, floats, floats, parts, watts, use)))
     return entry("share-power", share_power, signature, told=False)

@@ -57,12 +57,9 @@ def waits_forever(
     Raises:
         InputError: the machine is too small for one of them for ever.
     """
-    if workload is not None and cluster is not None:
-        refuse_shortage(state, workload, cluster)
-    waiting, fix = int(state.clock.last - state.clock.first), _START_ONE
-    return GreenbatchError(
-        f"{name} left {waiting} jobs waiting forever: {state.rules.patience} decisions changed nothing ({fix})"
-    )
+    refuse_shortage(state, workload, cluster)
+    left = f"{name} left {int(state.clock.last - state.clock.first)} jobs waiting forever"
+    return GreenbatchError(f"{left}: {state.rules.patience} decisions changed nothing ({_START_ONE})")
 
 
 def refuse_command(name: str, site: Site | None, *, field: str = "site.storage") -> NoReturn:
@@ -107,9 +104,8 @@ def check(
         left = 0 if np.isfinite(state.capacity.counts.end_s) else left - int(state.capacity.counts.rejected)
     if left and state.rules.power_cap_w > 0.0:
         refuse_draw(state, name, "rules.power_cap_w", "the cap")
-    if left and workload is not None and cluster is not None:
-        refuse_shortage(state, workload, cluster)
     if left:
+        refuse_shortage(state, workload, cluster)
         raise GreenbatchError(f"{name} left {left} jobs waiting forever ({_START_ONE})")
 
 
@@ -124,20 +120,20 @@ def refuse_draw(state: State, name: str, field: str, limit: str) -> NoReturn:
     raise InputError(problem, field=field, fix=f"raise {limit}, or use a placement such as low-power")
 
 
-def refuse_shortage(state: State, workload: Workload, cluster: Cluster) -> None:
+def refuse_shortage(state: State, workload: Workload | None, cluster: Cluster | None) -> None:
     """Name the first unfinished job that never fits again, and the row of the capacity from which on it does not.
 
     Where capacity follows the power, the machine can be too small for a job from some time on for ever.
 
     Args:
         state: a simulation that came to a halt with unfinished jobs.
-        workload: its jobs.
+        workload: its jobs, if they are known.
         cluster: its machine.
 
     Raises:
         InputError: there is such a job.
     """
-    if not isinstance(state.capacity, Varying):
+    if not isinstance(state.capacity, Varying) or workload is None or cluster is None:
         return
     levels, jobs = cluster.capacity_levels, state.capacity.jobs
     for job in np.flatnonzero(~np.isin(jobs["place"], (FINISHED, REJECTED))):

@@ -97,23 +97,18 @@ class Pools:
         """The fields of `capacity.varying.CapacityCounts` that the options set, for a run that begins at a time. [s]"""
         from greenbatch.engine.capacity.varying import NO_LIMIT
 
-        lost_s = {"nothing": 0.0, "checkpoint": self.checkpoint_s, "all": math.inf}
+        most = {
+            "ready_limit": self.ready, "wait_limit": self.waiting, "suspend_limit": self.suspended,
+            "largest_request": self.largest_request, "actions_limit": self.actions_per_tick,
+        }  # fmt: skip
         return {
-            "ready_limit": self.ready or NO_LIMIT,
-            "wait_limit": self.waiting or NO_LIMIT,
-            "suspend_limit": self.suspended or NO_LIMIT,
+            **{name: value or NO_LIMIT for name, value in most.items()},
+            **{name: getattr(self, name) or math.inf for name in ("longest_request_s", "horizon_s")},
+            **{name: getattr(self, name) for name in ("tick_s", "failure_seed", "suspend_s", "resume_s")},
             "by_qos": self.admission == "qos",
-            "largest_request": self.largest_request or NO_LIMIT,
-            "longest_request_s": self.longest_request_s or math.inf,
-            "actions_limit": self.actions_per_tick or NO_LIMIT,
-            "tick_s": self.tick_s,
-            "horizon_s": self.horizon_s or math.inf,
             "end_s": self.end_of(begin_s),
             "suspends": get_args(Suspends).index(self.suspends),
             "victim": get_args(Victim).index(self.victim),
             "failure_rate": self.failures_per_processor_year / A_YEAR_S,
-            "failure_seed": self.failure_seed,
-            "suspend_s": self.suspend_s,
-            "resume_s": self.resume_s,
-            "checkpoint_s": lost_s[self.loses],
+            "checkpoint_s": {"nothing": 0.0, "checkpoint": self.checkpoint_s, "all": math.inf}[self.loses],
         }

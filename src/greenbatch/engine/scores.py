@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -26,26 +26,21 @@ def uses(rule: Callable[..., Any], field: str) -> bool:
 def queue_now(state: State) -> Queue:
     """Copies of the waiting jobs of a simulation."""
     c, totals = state.clock, state.machine.totals
-    jobs = state.jobs[state.queue.job[c.first : c.last]]
+    rows = state.queue.job[c.first : c.last]
+    jobs, predicted = state.jobs[rows], None
+    if predicts(state.predictor):
+        known = state.predictor.jobs[rows]
+        predicted = Predicted(*(np.array(known[name]) for name in Predicted._fields))
     return Queue(
         float(c.now_s), float(totals.free), float(totals.processors), jobs["submit_s"], c.now_s - jobs["submit_s"],
         jobs["requested_s"], jobs["processors"].astype(np.float64), jobs["power_w"], jobs["user"].astype(np.float64),
-        Attributes(*np.ascontiguousarray(state.attributes[state.queue.job[c.first : c.last]].T)),
-        _predicted(state, jobs["requested_s"]),
+        Attributes(*np.ascontiguousarray(state.attributes[rows].T)),
+        predicted or predicted_by_requests(jobs["requested_s"]),
     )  # fmt: skip
 
 
-def _predicted(state: State, requested_s: Any) -> Predicted:
-    """Copies of what is predicted of the waiting jobs."""
-    if not predicts(state.predictor):
-        return predicted_by_requests(requested_s)
-    c, known = state.clock, cast(Any, state.predictor.jobs)
-    rows = known[state.queue.job[c.first : c.last]]
-    return Predicted(*(np.array(rows[name]) for name in Predicted._fields))
-
-
 def predicted_by_requests(requested_s: Any) -> Predicted:
-    """What requested times predict."""
+    """What requested times predict; copies."""
     median_s, low_s, high_s, mean_s = (requested_s.copy() for _ in range(4))
     return Predicted(median_s, low_s, high_s, mean_s, 1.0 / np.maximum(requested_s, SHORT_S))
 

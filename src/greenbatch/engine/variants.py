@@ -69,11 +69,9 @@ def variant(
         scope: dict[str, Any] = {"other": other, "table": table, "otherwise": others}
         exec(  # noqa: S102
             f"def {protocol.__name__}({shown}):\n"
-            f"    return (table.get(type({names[0]})) or other({names[0]}))({shown})", scope
-        )  # fmt: skip
-        exec(  # noqa: S102
+            f"    return (table.get(type({names[0]})) or other({names[0]}))({shown})\n"
             f"def typed({shown}):\n    return table.get(getattr({names[0]}, 'instance_class', None), otherwise)", scope
-        )
+        )  # fmt: skip
         function = scope[protocol.__name__]
         function.__doc__, function.__module__ = protocol.__doc__, protocol.__module__
         options = {**OPTIONS, "forceinline": inlined, **PART}

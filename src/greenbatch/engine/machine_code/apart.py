@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import numba
 from llvmlite import binding as llvm
@@ -17,11 +17,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from greenbatch.engine.compile import PLAIN, machine_code
+from greenbatch.engine.compile import PLAIN, Function, machine_code
 from greenbatch.engine.machine_code.references import Reference
 from greenbatch.engine.records import Ledger, dtype_of
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 _KINDS = {
     "bool": types.boolean, "int": types.int64, "float": types.float64, "Ledger": numba.from_dtype(dtype_of(Ledger)),

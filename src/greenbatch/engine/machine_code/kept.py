@@ -95,28 +95,17 @@ class Kept:
                 beside.replace(file)
                 _remove_unused(file.parent)
 
-    @contextmanager
-    def alone(self, signature: Any, told: str) -> Iterator[None]:
-        """Let one process of this machine compile the code for some types, and others load it; tell the user."""
-        file = self.file(signature)
-        with announced(file, told) if told else _locked(file):
-            yield
-
 
 @contextmanager
 def announced(file: Path | None, part: str) -> Iterator[None]:
-    """Tell the user, on standard error, when a part of the engine is compiled, unless its code is kept in a file."""
-    with _locked(file):
-        if file is None or not file.exists():
-            clear = "\r\x1b[K" if sys.stderr and sys.stderr.isatty() else ""  # a line of progress may be there
-            often = "in every process" if file is None else "once per version"
-            print(f"{clear}greenbatch: compiling the engine ({part}; {often}) ...", file=sys.stderr, flush=True)
-        yield
+    """Let one process of this machine compile what is kept in a file, and others load it.
 
+    There is no lock where none works, or where there is code to load.
 
-@contextmanager
-def _locked(file: Path | None) -> Iterator[None]:
-    """Lock what is to be compiled; no lock where none works, or where there is code to load."""
+    Args:
+        file: where the code is or will be; None if it is not kept.
+        part: what the user is told is compiled, on standard error; nothing if it is empty.
+    """
     lock = None
     if file is not None and not file.exists():
         with suppress(OSError):
@@ -124,6 +113,10 @@ def _locked(file: Path | None) -> Iterator[None]:
             lock = file.with_suffix(".lock").open("w")
             fcntl.flock(lock, fcntl.LOCK_EX)
     try:
+        if part and (file is None or not file.exists()):
+            clear = "\r\x1b[K" if sys.stderr and sys.stderr.isatty() else ""  # a line of progress may be there
+            often = "in every process" if file is None else "once per version"
+            print(f"{clear}greenbatch: compiling the engine ({part}; {often}) ...", file=sys.stderr, flush=True)
         yield
     finally:
         if lock is not None:

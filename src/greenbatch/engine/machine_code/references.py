@@ -7,7 +7,7 @@ compiles to, and most of what it writes at run time. A `Reference` has the field
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import Any, TypeVar
+from typing import Any
 
 from numba import types
 from numba.core import cgutils, imputils
@@ -16,8 +16,6 @@ from numba.extending import intrinsic, lower_getattr_generic, models, register_m
 
 from greenbatch.engine.compile import PLAIN
 from greenbatch.engine.machine_code.kept import is_ours
-
-Part = TypeVar("Part")
 
 
 class Reference(types.Type):  # type: ignore[misc]
@@ -81,9 +79,5 @@ def _refer(_: Any, part: Any) -> Any:
     return Reference(part)(part), generate
 
 
-def _itself(part: Part) -> Part:
-    return part
-
-
-by_reference: Any = _itself if PLAIN else intrinsic(_refer)
+by_reference: Any = (lambda part: part) if PLAIN else intrinsic(_refer)
 """A part of the state, to be passed on by reference; it lives as long as the function that calls this."""

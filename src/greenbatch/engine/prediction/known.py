@@ -12,7 +12,7 @@ import numpy as np
 
 from greenbatch.engine.prediction import mixture as learned
 from greenbatch.engine.prediction import recent as last
-from greenbatch.engine.prediction.protocol import fill, learn, note_running, predicts
+from greenbatch.engine.prediction.protocol import fill, learn, note_running
 from greenbatch.engine.records import Prediction, Table, per_job, table_of
 from greenbatch.workload import Workload
 
@@ -39,8 +39,7 @@ def _last_jobs(workload: Workload, remembered: int, *groups_by: str) -> Predicto
 
 
 def _learned(workload: Workload) -> Predictors:
-    mixture = learned.new_mixture(workload.user, workload.requested_time_s, workload.processors)
-    return Predictors(table_of(Prediction, len(workload)), last.no_recent(), mixture)
+    return Predictors(table_of(Prediction, len(workload)), last.no_recent(), learned.new_mixture(workload))
 
 
 PREDICTOR_OF: dict[str, Callable[[Workload], Any]] = {
@@ -50,12 +49,6 @@ PREDICTOR_OF: dict[str, Callable[[Workload], Any]] = {
     "learned": _learned,
 }
 """`Rules.predictor` -> what creates it for a window of jobs."""
-
-
-@predicts.register(Predictors)
-def is_known(predictor: Predictors) -> bool:
-    """There is a row for each job."""
-    return predictor.jobs.shape[0] > 0
 
 
 @note_running.register(Predictors)

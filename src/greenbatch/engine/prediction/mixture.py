@@ -12,13 +12,14 @@ Everything is learned from jobs that have ended, so that a prediction never uses
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.prediction.protocol import SHORT_S
 from greenbatch.engine.records import Floats, Int32s, Prediction, per_group, per_job
+from greenbatch.workload import Workload
 
 BINS = 24
 """Bins of run times."""
@@ -219,14 +220,9 @@ def no_mixture() -> Mixture:
     return Mixture(np.zeros((0, LEVELS), np.int32), none, none, none, none, np.zeros(0), np.zeros(0))
 
 
-def new_mixture(user: Any, requested_s: Any, processors: Any) -> Mixture:
-    """Nothing learned yet.
-
-    Args:
-        user: user of each job, shape (n,).
-        requested_s: its requested time, shape (n,). [s]
-        processors: its processors, shape (n,).
-    """
+def new_mixture(workload: Workload) -> Mixture:
+    """Nothing learned yet from the jobs."""
+    user, requested_s, processors = workload.user, workload.requested_time_s, workload.processors
     like = np.column_stack([user, requested_s, processors])
     everyone = np.zeros(len(user))
     columns = [everyone, requested_s, user, like[:, :2], like, user, like, everyone, user]

@@ -25,10 +25,10 @@ class Predictor(Protocol):
         ...
 
 
-@variant(default=True)
+@compiled_small
 def predicts(predictor: Predictor) -> bool:
     """Whether anything but the request is predicted."""
-    return False
+    return predictor.jobs.shape[0] > 0
 
 
 @variant(default=True)
@@ -52,13 +52,10 @@ def learn(predictor: Predictor, number: int, requested_s: float, run_s: float) -
 @compiled_small
 def predicted_of(predictor: Predictor, number: int, requested_s: float) -> tuple[float, float, float, float, float]:
     """What is predicted of the run time of a job, in the order of the fields of `Prediction`."""
-    if predicts(predictor):
-        job = predictor.jobs[number]
-        return (
-            float(job.expected_time_s), float(job.shortest_time_s), float(job.longest_time_s), float(job.mean_time_s),
-            float(job.slowdown_price),
-        )  # fmt: skip
-    return requested_s, requested_s, requested_s, requested_s, 1.0 / max(requested_s, SHORT_S)
+    if not predicts(predictor):
+        return requested_s, requested_s, requested_s, requested_s, 1.0 / max(requested_s, SHORT_S)
+    of = predictor.jobs[number]
+    return of.expected_time_s, of.shortest_time_s, of.longest_time_s, of.mean_time_s, of.slowdown_price
 
 
 @compiled_small
