@@ -24,7 +24,7 @@ import greenbatch as gb
 from greenbatch.engine.codes import LOG_FULL, WAKE_UP
 from greenbatch.engine.compile import entry, whole
 from greenbatch.engine.decide import decide
-from greenbatch.engine.entry_points import type_of_decider
+from greenbatch.engine.entry_points import kind_of
 from greenbatch.engine.log import drained, new_readings
 from greenbatch.engine.observe.stacked import type_of
 from greenbatch.engine.prediction.protocol import SHORT_S, predicts
@@ -132,7 +132,7 @@ def while_running(scenario: Scenario, jobs: Workload) -> list[str]:
     decider, readings = decider_of(program, jobs, scenario.cluster, rules), new_readings(len(jobs))
     known_s, sums = np.zeros(len(jobs)), np.zeros(5)
     column = numba.typeof(sums)
-    kinds = numba.types.void(type_of(state).numba, type_of_decider(decider), column, column)
+    kinds = numba.types.void(type_of(state).numba, kind_of(decider).numba, column, column)
     compare = entry("compare-predictions", _compare, kinds)
     compare(state, decider, known_s, sums)
     while state.clock.status == LOG_FULL:

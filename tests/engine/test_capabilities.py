@@ -19,7 +19,7 @@ from cases_rare import rare
 
 from greenbatch.bounds import oracle_bound
 from greenbatch.cluster import Capacity
-from greenbatch.engine.capabilities import capabilities, first_no_of
+from greenbatch.engine.capabilities import capabilities, first_no, parts_of
 from greenbatch.engine.prediction.known import PREDICTOR_OF
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Pass, Program
@@ -122,8 +122,8 @@ def test_bounds_and_environments(ask: Any, feature: str) -> None:
 
 def test_what_a_policy_says_it_knows_counts_wherever_it_is_asked() -> None:
     program = Program(name="mine", decider=Pass(name="mine", begin=lambda *_: (), knows=("import_limit",)))
-    assert first_no_of(program, {"import_limit": True}) is None
-    assert first_no_of(replace(program, decider=Pass(name="mine", begin=lambda *_: ())), {"import_limit": True})
+    assert first_no(parts_of(program), {"import_limit": True}, program.knows) is None
+    assert first_no(parts_of(program), {"import_limit": True}) is not None
 
 
 def test_a_planner_of_ones_own_must_know_all_submissions() -> None:

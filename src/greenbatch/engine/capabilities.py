@@ -136,21 +136,21 @@ def first_no(
     return next(found, None)
 
 
-def refuse(told: str, parts: Iterable[tuple[str, str]], features: Mapping[str, object]) -> None:
+def refuse(
+    told: str, parts: Iterable[tuple[str, str]], features: Mapping[str, object], knows: Sequence[str] = ()
+) -> None:
     """Refuse parts that do not go together, before anything runs.
 
     Args:
         told: what messages call the parts, such as the name of the scheduler.
         parts: see `first_no`.
         features: see `features_of`.
+        knows: see `first_no`.
 
     Raises:
         InputError: a part does not go with a feature.
     """
-    _refuse(told, first_no(parts, features), features)
-
-
-def _refuse(told: str, found: tuple[No, str, str] | None, features: Mapping[str, object]) -> None:
+    found = first_no(parts, features, knows)
     if found is None:
         return
     (no, name, feature), known = found, capabilities().features
@@ -159,11 +159,6 @@ def _refuse(told: str, found: tuple[No, str, str] | None, features: Mapping[str,
     raise InputError(no.problem.format(**values), field=no.field or told, fix=no.fix.format(**values))
 
 
-def first_no_of(program: Program, features: Mapping[str, object]) -> tuple[No, str, str] | None:
-    """`first_no` for a scheduler."""
-    return first_no(parts_of(program), features, () if program.decider is None else program.decider.knows)
-
-
 def refuse_program(program: Program, features: Mapping[str, object]) -> None:
     """`refuse` for a scheduler."""
-    _refuse(program.name, first_no_of(program, features), features)
+    refuse(program.name, parts_of(program), features, program.knows)

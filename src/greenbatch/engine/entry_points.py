@@ -81,7 +81,7 @@ def with_decider(name: str, state: State, decider: Any) -> Callable[[State, Any]
         state: a state; its parts choose the code.
         decider: the decider, see `engine.decide`.
     """
-    code, what = _compiled_with_decider(type_of(state), _kind_of(decider)), _WITH_DECIDER[name]
+    code, what = _compiled_with_decider(type_of(state), kind_of(decider)), _WITH_DECIDER[name]
     return lambda s, decider: code(s, decider, what)
 
 
@@ -124,18 +124,13 @@ def _named(name: str, state: StateType) -> str:
 _DECIDERS: dict[type, StateType] = {}
 
 
-def _kind_of(decider: Any) -> StateType:
+def kind_of(decider: Any) -> StateType:
     """The type of a decider; a class of deciders always has fields of the same types."""
     made = type(decider)
     if made not in _DECIDERS:
         kinds = [RULE_TYPE if callable(each) else numba.typeof(each) for each in decider]
         _DECIDERS[made] = StateType(types.BaseTuple.from_types(kinds, made))
     return _DECIDERS[made]
-
-
-def type_of_decider(decider: Any) -> Any:
-    """Numba's type of a decider."""
-    return _kind_of(decider).numba
 
 
 @cache

@@ -16,6 +16,27 @@ ROUNDING_J = 1e-6
 """Brown energies closer than this to the threshold count as equal to it, whatever the order of summation. [J]"""
 
 
+@compiled_small
+def expected_from(s: State, time_s: float, k: int, load_w: float) -> tuple[int, float, int, float]:
+    """What is expected from a time on, if running jobs end as requested: the first job that still runs, in the order of
+    requested ends, and the load [W]; the slot of the supply, and until when all this is so [s].
+
+    Args:
+        s: the state.
+        time_s: the time. [s]
+        k: the first job that runs at an earlier time.
+        load_w: the load then. [W]
+    """
+    stop = s.clock.expected_first + s.clock.running
+    while k < stop and s.expected[k].end_s <= time_s:
+        load_w -= s.expected[k].power_w
+        k += 1
+    slot, end_s = covering(s.power.slots, time_s)
+    if k < stop and s.expected[k].end_s < end_s:
+        end_s = s.expected[k].end_s
+    return k, load_w, slot, end_s
+
+
 @compiled
 def project_surplus(s: State, from_s: float, until_s: float, weights: Weights) -> None:
     """Fill ``scratch.surplus`` with the forecast surplus over base power and running jobs, from one time to another.
@@ -23,17 +44,11 @@ def project_surplus(s: State, from_s: float, until_s: float, weights: Weights) -
     Running jobs are expected to end at their requested ends; queued jobs are not counted. Adjacent segments without
     surplus are merged if energy from the grid weighs the same in both.
     """
-    c, segments, slots = s.clock, s.scratch.surplus, s.power.slots
-    current = slot_at(slots, c.now_s)
-    load_w, k, stop = s.machine.totals.load_w, c.expected_first, c.expected_first + c.running
+    c, segments = s.clock, s.scratch.surplus
+    current, k, load_w = slot_at(s.power.slots, c.now_s), c.expected_first, s.machine.totals.load_w
     time_s, count = from_s, 0
     while time_s < until_s:
-        while k < stop and s.expected[k].end_s <= time_s:
-            load_w -= s.expected[k].power_w
-            k += 1
-        slot, end_s = covering(slots, time_s)
-        if k < stop and s.expected[k].end_s < end_s:
-            end_s = s.expected[k].end_s
+        k, load_w, slot, end_s = expected_from(s, time_s, k, load_w)
         end_s = min(end_s, until_s)
         surplus_w = max(0.0, forecast_w(s.power, c, slot, current) - load_w)
         grid, own = weigh(s.power, c, slot, current, weights)

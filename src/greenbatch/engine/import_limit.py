@@ -16,10 +16,11 @@ import numpy as np
 
 from greenbatch.engine.codes import FIRST_FIT
 from greenbatch.engine.compile import compiled, compiled_rare, compiled_small
+from greenbatch.engine.forecast import expected_from
 from greenbatch.engine.machine.preview import rise_w
 from greenbatch.engine.outages import open_from_s
 from greenbatch.engine.power.protocol import allowed_w, always_allowed_w
-from greenbatch.engine.power.slots import covering, next_edge_s, slot_at, slot_start_s
+from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s
 from greenbatch.engine.state import State
 
 ROUNDING = 1e-9
@@ -50,18 +51,11 @@ def _first_begin_s(s: State, from_s: float, last_s: float, length_s: float, adde
         added_w: the power. [W]
         alone_w: load that is allowed everywhere but in the slot of the beginning; 0 for none. [W]
     """
-    c, power, slots = s.clock, s.power, s.power.slots
-    current = slot_at(slots, c.now_s)
-    load_w, k, stop = s.machine.totals.load_w, c.expected_first, c.expected_first + c.running
+    current, k, load_w = slot_at(s.power.slots, s.clock.now_s), s.clock.expected_first, s.machine.totals.load_w
     begin_s = time_s = from_s
     while True:
-        while k < stop and s.expected[k].end_s <= time_s:
-            load_w -= s.expected[k].power_w
-            k += 1
-        slot, end_s = covering(slots, time_s)
-        if k < stop and s.expected[k].end_s < end_s:
-            end_s = s.expected[k].end_s
-        limit_w = allowed_w(power, c, slot, current)
+        k, load_w, slot, end_s = expected_from(s, time_s, k, load_w)
+        limit_w = allowed_w(s.power, s.clock, slot, current)
         if time_s > begin_s:
             limit_w = max(limit_w, alone_w)
         if not _is_at_most(load_w + added_w, limit_w):

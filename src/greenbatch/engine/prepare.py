@@ -89,8 +89,7 @@ def _check_parts(
     if green and site is None:
         raise InputError(f"{program.name} needs a power supply", field="site", fix="use a scenario with a site")
     powered = green or site is not None or program.backfill == "easy-green-order"
-    modelled = cluster.knows_power
-    if powered and not modelled and np.isnan(workload.power_w).any():
+    if powered and not cluster.knows_power and np.isnan(workload.power_w).any():
         job = workload.job_id[np.isnan(workload.power_w)][0]
         raise InputError(f"job {job} has no power", field="power_w", fix="set workload.power in the scenario")
     if cluster.processors > MOST_PROCESSORS:

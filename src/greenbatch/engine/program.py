@@ -92,6 +92,11 @@ class Program:
                 raise InputError(f"no setting is called {setting!r}", field=self.name, fix=fix)
             SETTINGS[setting].check(setting, value, field=self.name)
 
+    @property
+    def knows(self) -> tuple[str, ...]:
+        """Features that its policy says it knows."""
+        return () if self.decider is None else self.decider.knows
+
 
 class Scheduler(Protocol):
     """Anything that can be simulated by name."""

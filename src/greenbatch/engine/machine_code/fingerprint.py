@@ -40,7 +40,7 @@ def functions(function: Any, arguments: Any) -> Iterator[Any]:
         arguments: Numba's types of its arguments: of a `variant` that is called, the implementations for their classes
             count.
     """
-    classes, seen, todo = sorted(set(_classes(arguments)), key=_name), set(), [function]
+    classes, seen, todo = sorted(set(classes_in(arguments)), key=_name), set(), [function]
     while todo:
         each = todo.pop()
         if id(each) in seen:
@@ -64,14 +64,14 @@ def _compiler() -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
-def _classes(kind: Any) -> Iterator[type]:
+def classes_in(kind: Any) -> Iterator[type]:
     """The classes of named tuples in a type, or in several."""
     kind = getattr(kind, "of", kind)  # what a `Reference` refers to
     if made := getattr(kind, "instance_class", None):
         yield made
     if isinstance(kind, numba.types.BaseTuple | tuple | list):
         for each in kind:
-            yield from _classes(each)
+            yield from classes_in(each)
 
 
 def _name(thing: Any) -> str:

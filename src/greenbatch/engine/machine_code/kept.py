@@ -18,10 +18,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import numba
 from numba.core import compiler, runtime, serialize
 
-from greenbatch.engine.machine_code.fingerprint import PACKAGE, fingerprint
+from greenbatch.engine.machine_code.fingerprint import PACKAGE, classes_in, fingerprint
 from greenbatch.storage import user_cache
 
 LONGEST_UNUSED_S = 30 * 86_400.0
@@ -40,13 +39,7 @@ def is_ours(kind: Any) -> bool:
 
     Code for others is not kept: it could not be loaded before their files are.
     """
-    if isinstance(kind, tuple | list):
-        return all(map(is_ours, kind))
-    kind = getattr(kind, "of", kind)  # what a `Reference` refers to
-    made = getattr(kind, "instance_class", None)
-    if made is not None and made.__module__.partition(".")[0] != PACKAGE:
-        return False
-    return is_ours(kind.types) if isinstance(kind, numba.types.BaseTuple) else True
+    return all(made.__module__.partition(".")[0] == PACKAGE for made in classes_in(kind))
 
 
 class Kept:

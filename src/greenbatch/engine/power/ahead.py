@@ -13,27 +13,11 @@ import numpy as np
 from greenbatch.energy import forecasts as plain
 from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.power import table
-from greenbatch.engine.power.slots import slots_ahead
+from greenbatch.engine.power.slots import shown_slot, slots_ahead
 from greenbatch.engine.power.table import PowerSupply
-from greenbatch.engine.records import Floats, Slots
 
 erring_w = compiled_small(plain.erring_w)
 _POWERS = np.array(plain.POWERS)
-
-
-@compiled_small
-def shown_w(slots: Slots, series: Floats, row: int, slot: int, current: int) -> float:
-    """A row of the series for the forecast's slots from the current one on; later slots repeat that window. [W]"""
-    window = slots.forecast
-    if not slots.repeats:
-        window = min(window, slots.count - current)
-    ahead = slot - current
-    if ahead >= window:
-        ahead %= window
-    shown = current + ahead
-    if shown < 0 or shown >= slots.count:  # a division is slow and rarely required
-        shown %= slots.count
-    return float(series[row, shown])
 
 
 @compiled
@@ -64,7 +48,7 @@ def expected_w(power: PowerSupply, slot: int, current: int) -> tuple[int, float]
 def left_w(power: PowerSupply, slot: int, current: int, row: int, import_w: float) -> float:
     """What a row of the supply is expected to be: what the sources and a power from the grid leave. [W]"""
     if power.terms.forecast == table.PERFECT:
-        return shown_w(power.slots, power.series, row, slot, current)
+        return float(power.series[row, shown_slot(power.slots, slot, current)])
     shown, renewable_w = expected_w(power, slot, current)
     if shown < 0:
         return float(power.series[row, current % power.slots.count])

@@ -34,7 +34,7 @@ def charge_of(stored_j: float = 0.0, command_w: float = 0.0) -> Charge:
 _NO_BATTERY, _NO_PLAN = record_of(Battery, charge_efficiency=1.0, discharge_efficiency=1.0), np.zeros((0, 0))
 _NO_CHARGE = charge_of()
 _NO_LIMIT = {"import_w": np.inf, "always_w": np.inf}
-_BARE = record_of(Terms, bare=1, **_NO_LIMIT)
+_BARE = record_of(Terms, **_NO_LIMIT)
 
 
 def battery_of(storage: Storage | SeenStorage) -> Battery:

@@ -50,3 +50,12 @@ def slots_ahead(slots: Slots, slot: int, current: int) -> int:
     window = slots.forecast if slots.repeats else min(slots.forecast, slots.count - current)
     ahead = slot - current
     return ahead % window if ahead >= window else max(ahead, 0)
+
+
+@compiled_small
+def shown_slot(slots: Slots, slot: int, current: int) -> int:
+    """The slot of the series that the forecast shows for a slot, seen from the current one; see `slots_ahead`."""
+    shown = current + slots_ahead(slots, slot, current)
+    if shown < 0 or shown >= slots.count:  # a division is slow and rarely required
+        shown %= slots.count
+    return shown

@@ -17,14 +17,11 @@ from __future__ import annotations
 from greenbatch.engine.codes import SUPPLY_EXHAUSTED
 from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.machine_code.apart import compiled_apart
-from greenbatch.engine.power import protocol, table
+from greenbatch.engine.power import arbitrage, balance, dispatch, protocol, storage, table
 from greenbatch.engine.power.ahead import left_w
-from greenbatch.engine.power.arbitrage import arbitrage_w, plan_ahead
-from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, Pieces, Rates, Stored, enter
-from greenbatch.engine.power.dispatch import PRICE_ARBITRAGE, SCHEDULER, asked_w
+from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, Pieces, Rates, Stored
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Weights
-from greenbatch.engine.power.slots import covering, is_inside, slots_ahead
-from greenbatch.engine.power.storage import use
+from greenbatch.engine.power.slots import covering, is_inside, shown_slot
 from greenbatch.engine.power.table import PowerSupply
 from greenbatch.engine.records import Clock, Floats, Ledger
 
@@ -61,7 +58,7 @@ def weigh_by_costs(power: PowerSupply, clock: Clock, slot: int, current: int, we
     if not is_inside(power.slots, current):
         clock.status = SUPPLY_EXHAUSTED
         return weights.brown, 0.0
-    at, of = (current + slots_ahead(power.slots, slot, current)) % power.slots.count, power.series
+    at, of = shown_slot(power.slots, slot, current), power.series
     grid = weights.brown + weights.cost * of[table.RELATIVE, at] + weights.carbon * of[table.RELATIVE + 2, at]
     return grid, weights.cost * of[table.RELATIVE + 1, at] + weights.carbon * of[table.RELATIVE + 3, at]
 
@@ -78,7 +75,7 @@ def rates_of_slot(power: PowerSupply, slot: int) -> Rates:
 @protocol.is_commanded.register(PowerSupply)
 def is_dispatched_by_scheduler(power: PowerSupply) -> bool:
     """By its rule of dispatch."""
-    return bool(power.terms.dispatch == SCHEDULER)
+    return bool(power.terms.dispatch == dispatch.SCHEDULER)
 
 
 @protocol.command.register(PowerSupply)
@@ -108,16 +105,17 @@ def cut_and_enter(
     """Cut the interval at the slots, and where the battery is full or empty."""
     slots, at_s, before = power.slots, from_s, count
     if slots.count == 0 and from_s < to_s:  # no site
-        return enter(ledger, from_s, to_s, load_w, 0.0, NO_STORAGE, NO_RATES, rows, count) - before
+        return balance.enter(ledger, from_s, to_s, load_w, 0.0, NO_STORAGE, NO_RATES, rows, count) - before
     while at_s < to_s:
         number, edge_s = covering(slots, at_s)
         if not is_inside(slots, number):
             return LEFT_THE_SERIES
-        slot, next_s, stored = number % slots.count, min(to_s, edge_s), NO_STORAGE
+        slot, next_s = number % slots.count, min(to_s, edge_s)
+        stored, rates = NO_STORAGE, protocol.rates_at(power, slot)
         drawn_w, renewable_w = table.served_w(power, slot, load_w)
         if power.battery.usable_j != 0.0:
             stored, next_s = _use_battery(power, number, load_w, drawn_w - renewable_w, at_s, next_s)
-        count = enter(ledger, at_s, next_s, drawn_w, renewable_w, stored, protocol.rates_at(power, slot), rows, count)
+        count = balance.enter(ledger, at_s, next_s, drawn_w, renewable_w, stored, rates, rows, count)
         at_s = next_s
     return count - before
 
@@ -136,14 +134,14 @@ def _use_battery(
         at_s: now. [s]
         until_s: end of the slot or of the interval. [s]
     """
-    battery, charge, rule = power.battery, power.charge, power.terms.dispatch
+    charge, rule = power.charge, power.terms.dispatch
     green = charge.green_j / charge.stored_j if charge.stored_j > 0.0 else 0.0
-    if rule == PRICE_ARBITRAGE:
+    if rule == dispatch.PRICE_ARBITRAGE:
         if charge.planned_slot != number:
             charge.planned_slot = number
-            plan_ahead(power, number, load_w)
-        wanted_w = arbitrage_w(power, until_s - at_s, net_w)
+            arbitrage.plan_ahead(power, number, load_w)
+        wanted_w = arbitrage.arbitrage_w(power, until_s - at_s, net_w)
     else:
-        wanted_w = asked_w(rule, power.terms.peak_w, charge.command_w, net_w)
-    change = use(battery, charge, wanted_w, max(-net_w, 0.0), at_s, until_s)
+        wanted_w = dispatch.asked_w(rule, power.terms.peak_w, charge.command_w, net_w)
+    change = storage.use(power.battery, charge, wanted_w, max(-net_w, 0.0), at_s, until_s)
     return Stored(change.bus_w, green, charge.stored_j), change.until_s

@@ -30,8 +30,6 @@ PERFECT, REMEMBERED, ERRING = range(3)
 class Terms:
     """What holds for all slots of a supply."""
 
-    bare: int
-    """1 for a table with one row."""
     base_load_w: float
     """Base load of the facility."""
     import_w: float
@@ -72,6 +70,6 @@ def served_w(power: PowerSupply, slot: int, load_w: float) -> tuple[float, float
 
     Renewable power serves the whole facility.
     """
-    if power.terms.bare != 0:
+    if power.series.shape[0] == 1:
         return load_w, power.series[SUPPLY_W, slot]
     return power.series[PUE, slot] * load_w + power.terms.base_load_w, power.series[RENEWABLE_W, slot]

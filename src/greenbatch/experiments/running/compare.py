@@ -157,11 +157,11 @@ def _holds(scenario: Scenario, name: str) -> bool:
     """Whether a scheduler holds jobs for the limit of imports, if the site has one for which they are held."""
     if scenario.site is None or not isfinite(scenario.site.held_limit_w):
         return True
-    from greenbatch.engine.capabilities import first_no_of
+    from greenbatch.engine.capabilities import first_no, parts_of
     from greenbatch.schedulers import scheduler_table  # lets no file run that only the scenario names
 
     programs = (each.program(scenario.workload) for each in scheduler_table([name]).values())
-    return all(first_no_of(program, {"import_limit": True}) is None for program in programs)
+    return all(first_no(parts_of(each), {"import_limit": True}, each.knows) is None for each in programs)
 
 
 def choose_baseline(scenario: Scenario, schedulers: Sequence[str], baseline: str | None) -> str:

@@ -16,7 +16,7 @@ from numba import types as _types
 from greenbatch.engine.codes import BACKFILL, END, SWITCH
 from greenbatch.engine.compile import compiled, entry, whole
 from greenbatch.engine.decide import decide
-from greenbatch.engine.entry_points import type_of_decider
+from greenbatch.engine.entry_points import kind_of
 from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.stacked import StateType, type_of
 from greenbatch.engine.power.protocol import flow
@@ -101,7 +101,7 @@ def attempt(s: State, decider: Any, aim: Objective) -> float:
 
 def attempt_of(state: State, decider: Any) -> Callable[[State, Any, Objective], float]:
     """`attempt` for a kind of state and a kind of decider, compiled or loaded from the cache on first use."""
-    return _compiled(type_of(state), cast(Hashable, type_of_decider(decider)))
+    return _compiled(type_of(state), cast(Hashable, kind_of(decider).numba))
 
 
 @cache

@@ -29,7 +29,7 @@ from numba import types as _types
 from greenbatch.cluster import Cluster
 from greenbatch.engine.compile import compiled, entry, whole
 from greenbatch.engine.decide import decide
-from greenbatch.engine.entry_points import type_of_decider
+from greenbatch.engine.entry_points import kind_of
 from greenbatch.engine.machine.resources import fits_beside
 from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.reward_terms import update_totals
@@ -390,6 +390,6 @@ def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Floats, t
 def compiled_run_many(batch: Any) -> Callable[..., None]:
     """`run_many` for a batch of a type of Numba's, compiled or loaded from the cache on first use."""
     whole = types.Array(types.int64, 1, "C")
-    decider = type_of_decider(new_lookahead(np.zeros(1), np.zeros((1, 4)), 1, 1.0))
+    decider = kind_of(new_lookahead(np.zeros(1), np.zeros((1, 4)), 1, 1.0)).numba
     signature = types.void(batch, whole, decider, types.Array(types.float64, 3, "C"), whole)
     return cast(Callable[..., None], entry("lookahead-batch", run_many, signature))
