@@ -14,7 +14,6 @@ from test_node_machine import jobs_for, node_clusters
 
 from greenbatch.cli import main
 from greenbatch.cluster import Cluster, DvfsLevel, NodeGroup
-from greenbatch.engine.energy_use import energy_use
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import run_program, simulate
@@ -22,6 +21,7 @@ from greenbatch.engine.views.driver import ViewDriver
 from greenbatch.engine.views.interface import Queue, Start, View
 from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError
+from greenbatch.metrics.energy_use import energy_use
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 

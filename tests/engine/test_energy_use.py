@@ -16,10 +16,10 @@ from test_node_machine import PLACEMENTS, energy_j, jobs_for, node_clusters
 
 from greenbatch.cluster import Cluster, DvfsLevel, NodeGroup
 from greenbatch.engine.accounts import books
-from greenbatch.engine.energy_use import EnergyUse, energy_use
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.metrics.energy_use import EnergyUse, energy_use
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 

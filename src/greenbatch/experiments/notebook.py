@@ -97,8 +97,8 @@ class Outcome(PlainOutcome, Shown):
         Columns: ``node``, ``group``, ``jobs``, ``busy_processor_h`` [h], and ``idle_kwh``, ``static_kwh`` and
         ``dynamic_kwh`` from the first start to the last end, null where the power of a job is unknown [kWh].
         """
-        from greenbatch.engine.energy_use import energy_use
         from greenbatch.experiments.reports.outputs import nodes_table
+        from greenbatch.metrics.energy_use import energy_use
 
         return nodes_table(energy_use(self))
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from greenbatch.cluster import Cluster
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.dependencies import follow_others
-from greenbatch.engine.energy_use import EnergyUse
 from greenbatch.engine.outcome import Outcome
+from greenbatch.metrics.energy_use import EnergyUse
 from greenbatch.metrics.horizon import Horizon
 from greenbatch.metrics.jobs import Floats, run_s
 from greenbatch.metrics.measured import Measured

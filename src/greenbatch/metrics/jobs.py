@@ -13,8 +13,8 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine.energy_use import energy_use
 from greenbatch.engine.outcome import Outcome
+from greenbatch.metrics.energy_use import energy_use
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]

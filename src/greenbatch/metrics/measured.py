@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greenbatch.engine.energy_use import EnergyUse, energy_use
 from greenbatch.engine.outcome import Outcome
 from greenbatch.errors import InputError
+from greenbatch.metrics.energy_use import EnergyUse, energy_use
 from greenbatch.metrics.jobs import PER_JOB, Floats, Mask, run_s
 from greenbatch.metrics.shares import Shares, slot_numbers
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.energy.slots import edge_s, interval_at
-from greenbatch.engine.energy_use import job_energy
+from greenbatch.metrics.energy_use import job_energy
 from greenbatch.metrics.jobs import Floats
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from greenbatch.schedulers.during_outages import SUFFIX
 if TYPE_CHECKING:
     import polars
 
-    from greenbatch.engine.energy_use import EnergyUse
     from greenbatch.engine.outcome import Outcome
     from greenbatch.experiments.running.compare import Comparison
+    from greenbatch.metrics.energy_use import EnergyUse
     from greenbatch.scenarios import Scenario
 
 REPORT = "report.html"
