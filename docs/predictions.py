@@ -27,9 +27,10 @@ from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import kind_of
 from greenbatch.engine.log import drained, new_readings
 from greenbatch.engine.observe.stacked import type_of
-from greenbatch.engine.prediction.protocol import SHORT_S, predicts
+from greenbatch.engine.prediction.known import predicts
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import decider_of
+from greenbatch.engine.records import SHORT_S
 from greenbatch.engine.rules import PredictorName
 from greenbatch.engine.scores import predicted_by_requests
 from greenbatch.engine.simulate import last_state

@@ -14,9 +14,8 @@ from plain import Job
 
 import greenbatch as gb
 from greenbatch.cluster import Cluster
-from greenbatch.engine.prediction.known import PREDICTOR_OF
+from greenbatch.engine.prediction.known import PREDICTOR_OF, fill, learn, predicts
 from greenbatch.engine.prediction.mixture import BINS, LEVELS, SHORTEST_S, Mixture, predict, quantile_s
-from greenbatch.engine.prediction.protocol import fill, learn, predicts
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate

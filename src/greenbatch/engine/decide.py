@@ -15,7 +15,7 @@ from greenbatch.engine.capacity.suspension import make_room
 from greenbatch.engine.codes import BAD_SCORE, BY_ARRIVAL, BY_RULE, NONE
 from greenbatch.engine.compile import compiled, compiled_allocating, compiled_small, whole
 from greenbatch.engine.limits import can_be_next
-from greenbatch.engine.prediction.protocol import predicted_of
+from greenbatch.engine.prediction.known import predicted_of
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, rest, start_now

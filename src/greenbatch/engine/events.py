@@ -23,7 +23,7 @@ from greenbatch.engine.machine.rates import advance_work, expect_ends, update_en
 from greenbatch.engine.machine.resources import give, take
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow
 from greenbatch.engine.power.slots import next_edge_s
-from greenbatch.engine.prediction.protocol import fill, learn, note_running, predicts
+from greenbatch.engine.prediction.known import fill, learn, note_running, predicts
 from greenbatch.engine.queue import dequeue, enqueue
 from greenbatch.engine.records import Clock, Ending, Ints, Job, Slots, Table
 from greenbatch.engine.running import add_running, remove_first_ending

@@ -161,6 +161,10 @@ class Feedback:
     """The next job that follows the same job as this one, -1 for none."""
 
 
+SHORT_S = 10.0
+"""Shortest run time in a bounded slowdown. [s]"""
+
+
 class Prediction:
     """What is predicted of the run time of a job."""
 

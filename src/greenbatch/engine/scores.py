@@ -10,8 +10,9 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.failures import refuse_scores
-from greenbatch.engine.prediction.protocol import SHORT_S, predicts
+from greenbatch.engine.prediction.known import predicts
 from greenbatch.engine.program import Program
+from greenbatch.engine.records import SHORT_S
 from greenbatch.engine.state import State, attributes_of
 from greenbatch.engine.views.interface import Attributes, Predicted, Queue
 from greenbatch.workload import Workload

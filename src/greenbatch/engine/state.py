@@ -21,8 +21,7 @@ from greenbatch.engine.machine.resources import Machine, machine_of
 from greenbatch.engine.power import build, ranked, supply  # noqa: F401  (registers the supply of a site)
 from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import Power, always_allowed_w, is_commanded, power_of
-from greenbatch.engine.prediction.known import PREDICTOR_OF, no_predictor
-from greenbatch.engine.prediction.protocol import Predictor
+from greenbatch.engine.prediction.known import PREDICTOR_OF, Predictors, no_predictor
 from greenbatch.engine.records import Floats, Int32s, Ints, Table, table_of
 from greenbatch.engine.rules import EventRule, Rules
 from greenbatch.engine.views.interface import Attributes, Predicted
@@ -91,7 +90,7 @@ class State(NamedTuple):
     machine: Machine
     capacity: CapacityPart
     power: Power
-    predictor: Predictor
+    predictor: Predictors
     rules: records.RuleSet
     clock: records.Clock
     ledger: records.Ledger
@@ -116,7 +115,7 @@ def attributes_of(workload: Workload) -> Floats:
 
 def allocate(
     jobs: int, segments: int, machine: Machine, power: Power, log_rows: int,
-    downtimes: Table[records.Downtime] | None = None, predictor: Predictor | None = None,
+    downtimes: Table[records.Downtime] | None = None, predictor: Predictors | None = None,
     feedback: Table[records.Feedback] | None = None, capacity: CapacityPart | None = None,
 ) -> State:  # fmt: skip
     """A state with all arrays zero: the one place that says how large each is.

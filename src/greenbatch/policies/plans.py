@@ -17,9 +17,8 @@ from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.decide import Ranking
 from greenbatch.engine.entry_points import no_rule, with_decider
 from greenbatch.engine.observe.stacked import fork
-from greenbatch.engine.prediction.protocol import SHORT_S
 from greenbatch.engine.program import Program
-from greenbatch.engine.records import Floats, Ledger
+from greenbatch.engine.records import SHORT_S, Floats, Ledger
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.views.codec import Arrivals, Future, imagined, power_of_view

@@ -24,7 +24,7 @@ from greenbatch.engine.machine.node_choice import can_take_on, fill_nodes, fill_
 from greenbatch.engine.observe.pair_features import FIRST_PAIR_FEATURE
 from greenbatch.engine.power.protocol import BROWN, forecast_w, rates_at
 from greenbatch.engine.power.slots import is_inside, next_edge_s, slot_at, slot_start_s, slots_ahead
-from greenbatch.engine.prediction.protocol import predicted_of
+from greenbatch.engine.prediction.known import predicted_of
 from greenbatch.engine.records import Bools, Column, Job, Singles, Table
 from greenbatch.engine.state import ATTRIBUTES, State
 

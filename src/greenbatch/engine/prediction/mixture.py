@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.engine.compile import compiled, compiled_small
-from greenbatch.engine.prediction.protocol import SHORT_S
-from greenbatch.engine.records import Floats, Int32s, Prediction, per_group, per_job
+from greenbatch.engine.records import SHORT_S, Floats, Int32s, Prediction, per_group, per_job
 from greenbatch.workload import Workload
 
 BINS = 24

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greenbatch.engine.compile import compiled, whole
-from greenbatch.engine.prediction.protocol import SHORT_S
-from greenbatch.engine.records import Floats, Int32s, Ints, Prediction, per_group, per_job
+from greenbatch.engine.records import SHORT_S, Floats, Int32s, Ints, Prediction, per_group, per_job
 
 JOBS = 9
 """Jobs that ``like-jobs`` remembers."""

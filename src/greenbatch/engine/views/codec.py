@@ -22,8 +22,7 @@ from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.power.build import seen_storage, supply_of_series
 from greenbatch.engine.power.costs import no_costs
 from greenbatch.engine.power.protocol import Power, power_of
-from greenbatch.engine.prediction.known import no_predictor
-from greenbatch.engine.prediction.protocol import Predictor, predicts
+from greenbatch.engine.prediction.known import Predictors, no_predictor, predicts
 from greenbatch.engine.prepare import rule_settings
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Int32s, Ints, MachineTotals, Prediction, Slots, record_of, table_of
@@ -189,7 +188,7 @@ def _machine(view: View, machine: Machine | None) -> Machine:
     return made
 
 
-def _predictor(view: View) -> Predictor:
+def _predictor(view: View) -> Predictors:
     """The predictions of a view: waiting jobs, then the running ones."""
     if not view.predicts:
         return no_predictor()

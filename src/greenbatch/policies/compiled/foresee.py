@@ -26,7 +26,7 @@ from greenbatch.engine.forecast import weighed_w
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.power.protocol import Weights, forecast_w, usual_weight, weigh
 from greenbatch.engine.power.slots import covering, next_edge_s, slot_at
-from greenbatch.engine.prediction.protocol import expected_time_s, mean_time_s, slowdown_price
+from greenbatch.engine.prediction.known import expected_time_s, mean_time_s, slowdown_price
 from greenbatch.engine.program import Pass
 from greenbatch.engine.queue import position_of
 from greenbatch.engine.ranked import sort_ranked

@@ -18,8 +18,7 @@ import numpy as np
 from greenbatch.engine.compile import compiled, compiled_small, entry
 from greenbatch.engine.forecast import ROUNDING_J
 from greenbatch.engine.power.slots import covering, next_edge_s, slot_at
-from greenbatch.engine.prediction.protocol import SHORT_S
-from greenbatch.engine.records import Floats, Ints, Slots, Table, record_of, table_of
+from greenbatch.engine.records import SHORT_S, Floats, Ints, Slots, Table, record_of, table_of
 
 numba: Any = _numba
 

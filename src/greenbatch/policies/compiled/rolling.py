@@ -20,7 +20,7 @@ from greenbatch.engine.entry_points import kind_of
 from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.stacked import StateType, type_of
 from greenbatch.engine.power.protocol import flow
-from greenbatch.engine.prediction.protocol import SHORT_S
+from greenbatch.engine.records import SHORT_S
 from greenbatch.engine.state import State
 from greenbatch.engine.step import advance
 
