@@ -196,8 +196,7 @@ def _stays_of(capacity: Varying, moves: Sequence[Any]) -> Stays:
     kept, tables = begins[is_real], cast(Any, capacity.jobs)
     return Stays(
         forced=int(capacity.counts.forced), state=tables["place"].copy(), suspensions=tables["suspensions"].copy(),
-        span_job=job[kept],
-        span_start_s=time_s[kept], span_end_s=end_s[is_real],
+        span_job=job[kept], span_start_s=time_s[kept], span_end_s=end_s[is_real],
     )  # fmt: skip
 
 

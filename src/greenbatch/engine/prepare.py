@@ -77,11 +77,9 @@ def _check_parts(
     if len(workload) == 0:
         raise InputError("has no jobs", field=workload.name, fix="choose a window with jobs")
     largest = int(np.argmax(workload.processors))
-    if workload.processors[largest] > cluster.processors:
-        raise InputError(
-            f"job {workload.job_id[largest]} needs {workload.processors[largest]} processors, the cluster has "
-            f"{cluster.processors}", field="processors", fix="give a larger cluster or drop the job",
-        )  # fmt: skip
+    if (needed := workload.processors[largest]) > cluster.processors:
+        problem = f"job {workload.job_id[largest]} needs {needed} processors, the cluster has {cluster.processors}"
+        raise InputError(problem, field="processors", fix="give a larger cluster or drop the job")
     if cluster.powered is not None and (more := np.flatnonzero(workload.gpus > cluster.gpus)).size:
         problem = f"job {workload.job_id[more[0]]} needs {workload.gpus[more[0]]} GPUs, the machine has {cluster.gpus}"
         raise InputError(problem, field="gpus", fix="give a machine with more GPUs (cluster.gpus), or drop the job")

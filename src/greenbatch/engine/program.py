@@ -103,11 +103,9 @@ class Scheduler(Protocol):
 
     def program(self, workload: Workload) -> Program:
         """The program for a window of jobs."""
-        ...
 
     def policy(self) -> Policy | None:
         """A new Python object that decides in one simulation; None if the engine runs the program itself."""
-        ...
 
 
 def with_scores_of_now(program: Program, workload: Workload, rules: Rules) -> Program:

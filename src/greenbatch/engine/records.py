@@ -36,25 +36,20 @@ class Table(Protocol[Row]):
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of rows, in a tuple."""
-        ...
 
     def __len__(self) -> int:
         """Number of rows."""
-        ...
 
+    # A record or a column, not a copy; or some rows.
     @overload
     def __getitem__(self, row: int, /) -> Row: ...
     @overload
     def __getitem__(self, column: str, /) -> NDArray[Any]: ...
     @overload
     def __getitem__(self, rows: slice | Ints | Int32s, /) -> Table[Row]: ...
-    def __getitem__(self, which: Any, /) -> Any:
-        """A record or a column, not a copy; or some rows."""
-        ...
 
     def __setitem__(self, row: int | str, record: Any, /) -> None:
         """Copy a record, or a column."""
-        ...
 
 
 def _mark(part: type[Part], kind: str, fields: tuple[str, ...]) -> type[Part]:

@@ -7,6 +7,7 @@ as Numba's front end leaves it until a `Whole`, an entry point, is linked from a
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 from numba.core import codegen, compiler
@@ -39,10 +40,8 @@ class Part(_Library):
         """Null: there is no machine code that Python could call."""
         return 0
 
-    @property
-    def codegen(self) -> Any:
-        """What would be told the address of the function's environment, which the entry point sets."""
-        return _NoEnvironment
+    codegen = SimpleNamespace(set_env=lambda *_: None)
+    """What would be told the address of the function's environment, which the entry point sets."""
 
 
 class Rare(Part):
@@ -66,12 +65,6 @@ class Whole(_Library):
         """
         passes, builder = self._codegen._module_pass_manager(loop_vectorize=False, slp_vectorize=False)
         passes.run(self._final_module, builder)
-
-
-class _NoEnvironment:
-    @staticmethod
-    def set_env(*_: Any) -> None:
-        """Nothing to set yet."""
 
 
 def _compiler_of(library_class: type[_Library]) -> Any:

@@ -14,8 +14,7 @@ from greenbatch.engine.compile import compiled_small
 
 GREEDY, PEAK_SHAVING, PRICE_ARBITRAGE, SCHEDULER = range(4)
 """Codes of the rules."""
-NAMES = {"greedy": GREEDY, "peak-shaving": PEAK_SHAVING, "price-arbitrage": PRICE_ARBITRAGE,
-         "scheduler": SCHEDULER}  # fmt: skip
+NAMES = {"greedy": GREEDY, "peak-shaving": PEAK_SHAVING, "price-arbitrage": PRICE_ARBITRAGE, "scheduler": SCHEDULER}
 """`energy.Storage.dispatch` -> code."""
 
 

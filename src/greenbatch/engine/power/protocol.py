@@ -56,7 +56,6 @@ class Power(Protocol):
     @property
     def slots(self) -> Slots:
         """The grid of its series."""
-        ...
 
 
 @singledispatch

@@ -30,24 +30,18 @@ class Predictors(NamedTuple):
 
 def no_predictor() -> Predictors:
     """Requested times stand for run times."""
-    return Predictors(table_of(Prediction, 0), last.no_recent(), learned.no_mixture())
+    return _predictors(0)
 
 
-def _last_jobs(workload: Workload, remembered: int, *groups_by: str) -> Predictors:
-    """The run times of the last jobs of each group, by columns of the workload."""
-    recent = last.new_recent([getattr(workload, name) for name in groups_by], remembered)
-    return Predictors(table_of(Prediction, len(workload)), recent, learned.no_mixture())
-
-
-def _learned(workload: Workload) -> Predictors:
-    return Predictors(table_of(Prediction, len(workload)), last.no_recent(), learned.new_mixture(workload))
+def _predictors(jobs: int, recent: last.Recent | None = None, mixture: learned.Mixture | None = None) -> Predictors:
+    return Predictors(table_of(Prediction, jobs), recent or last.no_recent(), mixture or learned.no_mixture())
 
 
 PREDICTOR_OF: dict[str, Callable[[Workload], Predictors]] = {
     "requested": lambda _: no_predictor(),
-    "last-two": lambda workload: _last_jobs(workload, 2, "user"),
-    "like-jobs": lambda workload: _last_jobs(workload, last.JOBS, "user", "requested_time_s"),
-    "learned": _learned,
+    "last-two": lambda jobs: _predictors(len(jobs), last.new_recent([jobs.user], 2)),
+    "like-jobs": lambda jobs: _predictors(len(jobs), last.new_recent([jobs.user, jobs.requested_time_s], last.JOBS)),
+    "learned": lambda jobs: _predictors(len(jobs), mixture=learned.new_mixture(jobs)),
 }
 """`Rules.predictor` -> what creates it for a window of jobs."""
 
