@@ -127,7 +127,7 @@ def test_compiled_once_said_once_and_loaded_later(copy: Copy) -> None:
     assert cold["loaded"] == 0
     assert cold["little brown"] == [0, 1]  # 60 J are less than 100 J
     assert cold["order"] == [0, 10, 16]  # the larger one first
-    assert cold["linked"] > 200
+    assert cold["linked"] > 150
     assert cold["unseen"] == [], "machine code is kept under a fingerprint of all functions that are linked"
     warm, said = copy.run(SIMULATE)
     assert said == ""
