@@ -94,18 +94,28 @@ def commanded_of_battery_w(power: PowerSupply) -> float:
 def flow_of_supply(
     power: PowerSupply, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Floats, count: int
 ) -> int:  # fmt: skip
-    """Renewable power is used first."""
-    return cut_and_enter(power, load_w, from_s, to_s, ledger, rows, count)
+    """Cut the interval at the slots; renewable power is used first. What has only its sources needs no call."""
+    if power.series.shape[0] > 1:
+        return cut_and_enter(power, load_w, from_s, to_s, ledger, rows, count)
+    slots, at_s, before = power.slots, from_s, count
+    while at_s < to_s:
+        next_s, renewable_w = to_s, 0.0
+        if slots.count > 0:  # there is a site
+            number, edge_s = covering(slots, at_s)
+            if not is_inside(slots, number):
+                return LEFT_THE_SERIES
+            next_s, renewable_w = min(to_s, edge_s), power.series[table.SUPPLY_W, number % slots.count]
+        count = balance.enter(ledger, at_s, next_s, load_w, renewable_w, NO_STORAGE, NO_RATES, rows, count)
+        at_s = next_s
+    return count - before
 
 
 @compiled_apart()
 def cut_and_enter(
     power: PowerSupply, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Pieces, count: int
 ) -> int:  # fmt: skip
-    """Cut the interval at the slots, and where the battery is full or empty."""
+    """Cut the interval at the slots, and where the battery is full or empty, for a site with more than its sources."""
     slots, at_s, before = power.slots, from_s, count
-    if slots.count == 0 and from_s < to_s:  # no site
-        return balance.enter(ledger, from_s, to_s, load_w, 0.0, NO_STORAGE, NO_RATES, rows, count) - before
     while at_s < to_s:
         number, edge_s = covering(slots, at_s)
         if not is_inside(slots, number):
