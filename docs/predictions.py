@@ -22,7 +22,6 @@ import numpy as np
 
 import greenbatch as gb
 from greenbatch.engine.codes import LOG_FULL, WAKE_UP
-from greenbatch.engine.compile import entry, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import kind_of
 from greenbatch.engine.log import drained, new_readings
@@ -37,6 +36,7 @@ from greenbatch.engine.simulate import last_state
 from greenbatch.engine.state import State
 from greenbatch.engine.step import advance
 from greenbatch.engine.views.interface import Predicted
+from greenbatch.machine_code.compile import entry, whole
 from greenbatch.policies.compiled.foresee import running_end_s
 from greenbatch.scenarios import Scenario
 from greenbatch.workload import Workload

@@ -65,8 +65,8 @@ from fuzz_seeds import (
     WEATHER,
     WORDS,
 )  # fmt: skip
-from greenbatch.engine.compile import PLAIN
 from greenbatch.errors import GreenbatchError
+from greenbatch.machine_code.compile import PLAIN
 
 SLOW_S = 20.0
 """CPU time that a case may take. [s]"""

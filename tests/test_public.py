@@ -33,6 +33,7 @@ ORDER = {
             "provenance",
         ),
         ("workload", "energy", "cluster"),
+        ("machine_code",),
         ("engine",),
         ("policies",),
         ("scenarios",),

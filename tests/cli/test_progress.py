@@ -103,7 +103,7 @@ def test_a_log_of_a_training_has_the_first_line_the_last_and_one_a_minute(monkey
 
 
 def test_a_line_about_compiling_stands_alone(monkeypatch):
-    from greenbatch.engine.machine_code import kept
+    from greenbatch.machine_code import kept
 
     for terminal, before in ((True, "\r\x1b[K"), (False, "")):
         screen = Terminal(terminal=terminal)

@@ -23,9 +23,9 @@ import numpy as np
 from numba.core import event
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.compile import ENTRIES
-from greenbatch.engine.machine_code.fingerprint import functions
-from greenbatch.engine.machine_code.kept import cache_folder
+from greenbatch.machine_code.compile import ENTRIES
+from greenbatch.machine_code.fingerprint import functions
+from greenbatch.machine_code.kept import cache_folder
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.schedulers import scheduler
@@ -79,7 +79,7 @@ print(books(outcome, 0.0, 20.0).grid_j)
 ONE = """
 import json
 from greenbatch.energy.slots import interval_at
-from greenbatch.engine.compile import machine_code
+from greenbatch.machine_code.compile import machine_code
 import numba
 code = machine_code(getattr(interval_at, "py_func", interval_at), numba.float64(*[numba.float64] * 3), told="one")
 print(json.dumps([code(25.0, 5.0, 10.0), code._cache.loaded]))
@@ -163,7 +163,7 @@ def test_what_was_compiled_is_never_stale(copy: Copy) -> None:
 WAITING = """
 import json, threading
 from contextlib import contextmanager
-from greenbatch.engine.machine_code.kept import announced, cache_folder
+from greenbatch.machine_code.kept import announced, cache_folder
 
 @contextmanager
 def compiling(variant):

@@ -23,10 +23,8 @@ from greenbatch.energy import Site
 from greenbatch.engine.accounts import books
 from greenbatch.engine.capacity.levels import next_level_s, stays_powered
 from greenbatch.engine.capacity.varying import capacity_of
-from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.decide import decide
 from greenbatch.engine.machine.resources import fits, give, machine_of, next_change_s, take
-from greenbatch.engine.machine_code.kept import cache_folder
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, enter
 from greenbatch.engine.power.build import slots_of
@@ -40,6 +38,8 @@ from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now
 from greenbatch.engine.views.interface import Start
 from greenbatch.engine.views.session import Session
+from greenbatch.machine_code.compile import compiled_small
+from greenbatch.machine_code.kept import cache_folder
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 

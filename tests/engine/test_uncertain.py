@@ -18,13 +18,13 @@ from plain import Job
 from greenbatch.cluster import Cluster
 from greenbatch.energy import ForecastModel, Site
 from greenbatch.engine.accounts import books
-from greenbatch.engine.compile import entry
 from greenbatch.engine.power.protocol import forecast_w, power_of
 from greenbatch.engine.records import Clock, dtype_of, record_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import GreenbatchError
+from greenbatch.machine_code.compile import entry
 from greenbatch.metrics import evaluate
 from greenbatch.presets.preset import preset
 from greenbatch.scenarios import load_scenario

@@ -129,7 +129,7 @@ def test_processes_inherit_a_block_of_ctrl_c_and_then_ignore_it():
 
 COMPILING = """\
 import sys, time
-from greenbatch.engine.machine_code.kept import announced, cache_folder
+from greenbatch.machine_code.kept import announced, cache_folder
 file = cache_folder() / "part.code"
 with announced(file, "a part of this test"):
     print("inside", flush=True)

@@ -13,8 +13,6 @@ import numba
 import numpy as np
 from numba import types
 
-from greenbatch.engine.compile import entry
-from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.power import supply  # noqa: F401  (registers the supply of a site)
@@ -22,6 +20,8 @@ from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Power, command, flow, power_of
 from greenbatch.engine.records import Floats, Ledger, dtype_of, table_of
 from greenbatch.errors import InputError
+from greenbatch.machine_code.compile import entry
+from greenbatch.machine_code.references import by_reference
 
 
 class Books(NamedTuple):

@@ -6,7 +6,6 @@ import numpy as np
 
 from greenbatch.engine.capacity.admission import keeps_pools, on_action
 from greenbatch.engine.codes import BACKFILL, EASY, EASY_IRMASIM, EASY_SCHEDGYM, FIRST_FIT, GREEN
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import start
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
 from greenbatch.engine.limits import can_be_next, can_start, leaves_limits
@@ -23,6 +22,7 @@ from greenbatch.engine.queue import position_of, rank_queue
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Clock, Floats, Int32s, RuleSet
 from greenbatch.engine.state import State
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 
 
 @compiled_small

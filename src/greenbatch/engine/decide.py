@@ -13,7 +13,6 @@ import numpy as np
 
 from greenbatch.engine.capacity.suspension import make_room
 from greenbatch.engine.codes import BAD_SCORE, BY_ARRIVAL, BY_RULE, NONE
-from greenbatch.engine.compile import compiled, compiled_allocating, compiled_small, whole
 from greenbatch.engine.limits import can_be_next
 from greenbatch.engine.prediction.known import predicted_of
 from greenbatch.engine.records import Floats
@@ -21,6 +20,7 @@ from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, rest, start_now
 from greenbatch.engine.variants import variant
 from greenbatch.engine.views.interface import Attributes, Predicted, Queue
+from greenbatch.machine_code.compile import compiled, compiled_allocating, compiled_small, whole
 
 Rule = Callable[[Queue], Floats]
 """A priority rule: one score per waiting job, the lowest goes first."""

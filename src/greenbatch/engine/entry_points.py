@@ -10,18 +10,18 @@ from typing import Any, cast
 import numba
 from numba import types
 
-from greenbatch.engine.compile import PLAIN, entry, machine_code, whole
 from greenbatch.engine.decide import Rule, decide
 from greenbatch.engine.events import next_wake_s
 from greenbatch.engine.machine.node_choice import can_take_on, want
-from greenbatch.engine.machine_code.kept import is_ours
-from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.stacked import StateType, type_of
 from greenbatch.engine.power.protocol import ranked_w
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.engine.step import ADVANCE, APPLY, ASK, drive
 from greenbatch.engine.views.interface import Attributes, Predicted, Queue
+from greenbatch.machine_code.compile import PLAIN, entry, machine_code, whole
+from greenbatch.machine_code.kept import is_ours
+from greenbatch.machine_code.references import by_reference
 
 _COLUMN = types.Array(types.float64, 1, "C")
 _ATTRIBUTES = types.NamedUniTuple(_COLUMN, len(Attributes._fields), Attributes)

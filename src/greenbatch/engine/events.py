@@ -14,7 +14,6 @@ from greenbatch.engine import codes
 from greenbatch.engine.capacity.admission import admit, on_end, on_start, on_submit
 from greenbatch.engine.capacity.levels import is_beyond
 from greenbatch.engine.capacity.value import count_service
-from greenbatch.engine.compile import compiled, compiled_rare, compiled_small, whole
 from greenbatch.engine.limits import next_opening_s
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.power_states import begins_s, next_switch_s, switch
@@ -28,6 +27,7 @@ from greenbatch.engine.queue import dequeue, enqueue
 from greenbatch.engine.records import Clock, Ending, Ints, Job, Slots, Table
 from greenbatch.engine.running import add_running, remove_first_ending
 from greenbatch.engine.state import State
+from greenbatch.machine_code.compile import compiled, compiled_rare, compiled_small, whole
 
 
 @compiled_small

@@ -6,11 +6,11 @@ the running jobs and the renewable forecast).
 
 from __future__ import annotations
 
-from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.power.protocol import Weights, forecast_w, weigh
 from greenbatch.engine.power.slots import covering, slot_at
 from greenbatch.engine.records import Surplus, Table
 from greenbatch.engine.state import State
+from greenbatch.machine_code.compile import compiled, compiled_small
 
 ROUNDING_J = 1e-6
 """Brown energies closer than this to the threshold count as equal to it, whatever the order of summation. [J]"""

@@ -15,13 +15,13 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.codes import FIRST_FIT
-from greenbatch.engine.compile import compiled, compiled_rare, compiled_small
 from greenbatch.engine.forecast import expected_from
 from greenbatch.engine.machine.preview import rise_w
 from greenbatch.engine.outages import open_from_s
 from greenbatch.engine.power.protocol import allowed_w, always_allowed_w
 from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s
 from greenbatch.engine.state import State
+from greenbatch.machine_code.compile import compiled, compiled_rare, compiled_small
 
 ROUNDING = 1e-9
 """Part of the limit that rounding may add."""

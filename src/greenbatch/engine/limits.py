@@ -6,13 +6,13 @@ import numpy as np
 
 from greenbatch.engine.capacity.admission import is_admitted
 from greenbatch.engine.capacity.levels import next_level_s, reserve_ahead, stays_powered
-from greenbatch.engine.compile import compiled_rare, compiled_small, whole
 from greenbatch.engine.import_limit import is_within_limit, leaves_power, next_limit_s, reserve_within_limit
 from greenbatch.engine.machine.competition import is_held_back
 from greenbatch.engine.machine.resources import fits, next_change_s
 from greenbatch.engine.outages import next_end_s, open_from_s
 from greenbatch.engine.power_cap import is_within_cap, reserve_power
 from greenbatch.engine.state import State
+from greenbatch.machine_code.compile import compiled_rare, compiled_small, whole
 
 
 @compiled_small

@@ -16,12 +16,12 @@ from numba import types
 from greenbatch.engine.capacity.levels import most_moves
 from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.codes import BACKFILL, CHARGE, END, OK, PROMISE, RESUME, START, SUSPEND, SWITCH
-from greenbatch.engine.compile import compiled_small, entry
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.power_states import most_switches
 from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.records import Clock, Event, Floats, Ints, Table, table_of
 from greenbatch.engine.state import State
+from greenbatch.machine_code.compile import compiled_small, entry
 
 
 @compiled_small

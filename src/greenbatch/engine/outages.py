@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.machine.competition import all_partitions_in
 from greenbatch.engine.machine.power_states import longest_boot_s
 from greenbatch.engine.records import ALL_PARTITIONS, Downtime, Table, table_of
 from greenbatch.engine.state import State
 from greenbatch.errors import InputError
+from greenbatch.machine_code.compile import compiled, whole
 from greenbatch.workload import Outage
 
 

@@ -7,9 +7,9 @@ job and a candidate share, for both.
 
 from __future__ import annotations
 
-from greenbatch.engine.compile import compiled
 from greenbatch.engine.machine.preview import rise_w
 from greenbatch.engine.state import State
+from greenbatch.machine_code.compile import compiled
 
 ROUNDING = 1e-9
 """Part of the cap that rounding may add."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Clock, Floats, Int32s, Job, Ranked, Table
 from greenbatch.engine.running import is_far
 from greenbatch.engine.state import Waiting
+from greenbatch.machine_code.compile import compiled, compiled_small
 
 
 @compiled_small

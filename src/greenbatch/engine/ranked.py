@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from greenbatch.engine.compile import compiled
 from greenbatch.engine.records import Ranked, Table
+from greenbatch.machine_code.compile import compiled
 
 
 @compiled

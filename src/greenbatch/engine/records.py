@@ -16,7 +16,7 @@ from typing import Annotated, Any, Protocol, TypeVar, cast, get_args, get_origin
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine.compile import PLAIN
+from greenbatch.machine_code.compile import PLAIN
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

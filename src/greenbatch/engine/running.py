@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.records import Clock, Ending, Expected, Job, Table
+from greenbatch.machine_code.compile import compiled, compiled_small
 
 _REWIND = 4096
 """A table that has advanced this far is moved back to its beginning, so that it stays in the CPU cache."""

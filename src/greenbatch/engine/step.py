@@ -1,7 +1,7 @@
 """The only ways to move the clock: `advance` to the next decision, and `apply` what was decided.
 
 Compiled policies, rules, agents and Python objects use the same two, which are compiled once for each kind of state,
-see `engine.machine_code.apart`. A job that must start next (``sticky``) is a part of the clock, so that the simulation
+see `machine_code.apart`. A job that must start next (``sticky``) is a part of the clock, so that the simulation
 can be left, saved and resumed at any event.
 """
 
@@ -16,7 +16,6 @@ from greenbatch.engine.backfill import backfill, backfill_arrival
 from greenbatch.engine.capacity.admission import on_action
 from greenbatch.engine.capacity.levels import is_beyond, most_moves, next_level_s
 from greenbatch.engine.capacity.suspension import on_instant, suspend_by_choice, suspended_job
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue, next_instant, next_slot, next_wake_s, start, switch_until
 from greenbatch.engine.limits import can_be_next, can_start
 from greenbatch.engine.log import is_full, note
@@ -24,13 +23,14 @@ from greenbatch.engine.machine.competition import block, clear_reservation, comp
 from greenbatch.engine.machine.node_choice import want_none
 from greenbatch.engine.machine.nodes import is_recorded
 from greenbatch.engine.machine.power_states import most_switches
-from greenbatch.engine.machine_code.apart import compiled_apart
 from greenbatch.engine.power.protocol import command, commanded_w, is_commanded, ranked_w
 from greenbatch.engine.queue import position_of, sort_twins
 from greenbatch.engine.records import Clock, Expected, Table
 from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.state import State
 from greenbatch.engine.timeline import reserve
+from greenbatch.machine_code.apart import compiled_apart
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 
 ADVANCE, ASK, APPLY = range(3)
 """What `drive` does."""

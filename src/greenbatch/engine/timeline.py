@@ -9,11 +9,11 @@ import numpy as np
 
 from greenbatch.engine.capacity.levels import reserve_ahead
 from greenbatch.engine.codes import PROMISE
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.limits import reserve_within_limits
 from greenbatch.engine.log import note
 from greenbatch.engine.records import Capacity, Table
 from greenbatch.engine.state import State
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 
 
 @compiled_small

@@ -12,8 +12,8 @@ from typing import Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from numba.extending import overload
 
-from greenbatch.engine.compile import OPTIONS
-from greenbatch.engine.machine_code.linking import PART
+from greenbatch.machine_code.compile import OPTIONS
+from greenbatch.machine_code.linking import PART
 
 P = ParamSpec("P")
 T = TypeVar("T")

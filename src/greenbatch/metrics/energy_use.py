@@ -17,9 +17,9 @@ import numba
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import entry
 from greenbatch.engine.outcome import Outcome, Placements
 from greenbatch.engine.records import Floats, Int32s, Ints
+from greenbatch.machine_code.compile import entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

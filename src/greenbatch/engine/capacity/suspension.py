@@ -17,12 +17,12 @@ from greenbatch.engine import codes, events, limits, log, running
 from greenbatch.engine.capacity.admission import is_admitted
 from greenbatch.engine.capacity.value import SUSPENSIONS
 from greenbatch.engine.capacity.varying import RUNNING, SUSPENDED, CapacityCounts, Varying
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.placement import drawn
 from greenbatch.engine.machine.resources import fits, give, take
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.state import State
 from greenbatch.engine.variants import variant
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 
 
 @variant(Varying, otherwise=-1)

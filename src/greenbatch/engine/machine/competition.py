@@ -6,11 +6,11 @@ On nodes, jobs compete if their partitions share nodes, or are linked by partiti
 
 from __future__ import annotations
 
-from greenbatch.engine.compile import whole
 from greenbatch.engine.machine.easy_irmasim import sort_for_all
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.records import Clock, Int32s
 from greenbatch.engine.variants import variant
+from greenbatch.machine_code.compile import whole
 
 
 @variant(Nodes, otherwise=True)

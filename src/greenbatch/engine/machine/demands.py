@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.machine.node_tables import KB_PER_MB, MEMORY_STEP_MB, Demand
 from greenbatch.engine.records import ALL_PARTITIONS, Floats, Ints, Table, table_of
 from greenbatch.errors import InputError
+from greenbatch.machine_code.compile import compiled, compiled_small
 from greenbatch.workload import Workload
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.nodes import hosts
 from greenbatch.engine.machine.placement import LOW_ENERGY, key
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Clock, Expected, Int32s, Table
 from greenbatch.engine.variants import variant
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 
 
 @compiled

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled_small, whole
 from greenbatch.engine.machine.node_tables import ON, Demand, Nodes, part_w, waking_w
 from greenbatch.engine.machine.nodes import hosts
 from greenbatch.engine.machine.placement import estimated_power_w, estimated_run_s
 from greenbatch.engine.machine.rates import slowdown
 from greenbatch.engine.observe import pair_features as pair
 from greenbatch.engine.variants import variant
+from greenbatch.machine_code.compile import compiled_small, whole
 
 SLOWEST = 1e-3
 """Lowest speed beside other jobs that is counted with."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from greenbatch.cluster.node_group import MemoryContention
-from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.records import Floats, Int32, Int32s, MachineTotals, Ranked, Table, per_job
+from greenbatch.machine_code.compile import compiled_small
 
 KB_PER_MB = 1000.0
 MB_PER_GB = 1000.0

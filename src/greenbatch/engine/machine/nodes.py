@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.node_tables import ANY, V1, Demand, Node, Nodes, part_w, waking_w
 from greenbatch.engine.machine.placement import RANDOM, key
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
 from greenbatch.engine.machine.resources import fits, fits_beside, give, take
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.variants import variant
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 
 
 @compiled_small

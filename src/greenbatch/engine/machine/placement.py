@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.machine.node_tables import Demand, Node, Nodes, part_w
+from greenbatch.machine_code.compile import compiled_small
 
 
 class Order(NamedTuple):

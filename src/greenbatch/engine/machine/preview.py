@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.machine.node_tables import Nodes, part_w
 from greenbatch.engine.machine.nodes import place
 from greenbatch.engine.variants import variant
+from greenbatch.machine_code.compile import compiled, whole
 
 
 @variant(Nodes, otherwise=lambda machine, job, requested_s: requested_s)

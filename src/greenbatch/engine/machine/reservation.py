@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.competition import all_compete
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.nodes import hosts_later, leave
 from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.records import Clock, Expected, Table
 from greenbatch.engine.variants import variant
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 
 
 @compiled_small

@@ -17,12 +17,10 @@ from greenbatch.engine.capacity.admission import choosable_jobs, choosable_posit
 from greenbatch.engine.capacity.suspension import may_suspend
 from greenbatch.engine.capacity.value import count_service
 from greenbatch.engine.codes import DELAY_RELEASES, LOG_FULL, NO_DELAY, OK, START_JOB, SUSPEND_JOB
-from greenbatch.engine.compile import compiled_small, entry, whole
 from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.machine.node_choice import node_count, want
 from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine.resources import Machine
-from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe import features
 from greenbatch.engine.observe.image import CHANNELS, bytes_of, draw
 from greenbatch.engine.observe.reward_terms import update_totals
@@ -32,6 +30,8 @@ from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, advance, apply, start_now, wait_until
 from greenbatch.engine.views.codec import state_of
 from greenbatch.engine.views.interface import View
+from greenbatch.machine_code.compile import compiled_small, entry, whole
+from greenbatch.machine_code.references import by_reference
 
 
 class Layout(NamedTuple):

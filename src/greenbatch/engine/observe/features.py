@@ -16,7 +16,6 @@ from greenbatch.engine.capacity.admission import choosable_position, pool_figure
 from greenbatch.engine.capacity.levels import ahead_now, ahead_to, look_ahead_s, powered_ahead
 from greenbatch.engine.capacity.suspension import asked_s
 from greenbatch.engine.codes import SUPPLY_EXHAUSTED
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.feature import features_in
 from greenbatch.engine.forecast import project_surplus
 from greenbatch.engine.limits import can_be_chosen, can_start
@@ -27,6 +26,7 @@ from greenbatch.engine.power.slots import is_inside, next_edge_s, slot_at, slot_
 from greenbatch.engine.prediction.known import predicted_of
 from greenbatch.engine.records import Bools, Column, Job, Singles, Table
 from greenbatch.engine.state import ATTRIBUTES, State
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 
 (WAIT, REQUESTED_TIME, PROCESSORS, POWER, POWER_PER_PROCESSOR, IS_BROWN, BROWN_RATIO, FITS, REQUESTED_MEMORY, GROUP,
  EXECUTABLE, USER, IS_WAIT, SLOWDOWN, AREA, UNTIL_FITS, IDLE_UNTIL_FITS, SUBMIT_TIME, EXPECTED_TIME, SHORTEST_TIME,

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.capacity.levels import ahead_now, ahead_to, look_ahead_s, powered_ahead
-from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.state import State
+from greenbatch.machine_code.compile import compiled, compiled_small
 
 CHANNELS = ("occupied", "no power")
 Bytes = NDArray[np.uint8]

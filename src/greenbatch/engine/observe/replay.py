@@ -15,9 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import types
 
-from greenbatch.engine.compile import compiled, compiled_small, entry, whole
 from greenbatch.engine.limits import can_start
-from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe import batch as many
 from greenbatch.engine.observe.batch import LAYOUT_TYPE, SEEN_TYPE, Layout, Seen, kind_of, tuple_of
 from greenbatch.engine.observe.features import job_in
@@ -25,6 +23,8 @@ from greenbatch.engine.observe.stacked import Batch, one_of
 from greenbatch.engine.records import Bools, Floats, Ints
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, wait_until
+from greenbatch.machine_code.compile import compiled, compiled_small, entry, whole
+from greenbatch.machine_code.references import by_reference
 
 
 class Record(NamedTuple):

@@ -23,13 +23,13 @@ from greenbatch.engine.capacity import value as service
 from greenbatch.engine.capacity.suspension import suspended_job
 from greenbatch.engine.capacity.value import service_figure, worth_of
 from greenbatch.engine.codes import END
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.events import accrue
 from greenbatch.engine.machine.power_states import begins_s
 from greenbatch.engine.machine.rates import run_times_vary
 from greenbatch.engine.records import Floats, Ints, RewardTotals, Table, UserTotals
 from greenbatch.engine.state import State
 from greenbatch.engine.tables import read_table
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 
 (AVG_BOUNDED_SLOWDOWN, AVG_WAIT, AVG_TURNAROUND, AVG_SLOWDOWN, UTILIZATION, MAX_USER_BOUNDED_SLOWDOWN,
  MEAN_USER_BOUNDED_SLOWDOWN, RENEWABLE_UTILIZATION, BROWN_ENERGY_RATIO, MAKESPAN_AREA_RATIO,

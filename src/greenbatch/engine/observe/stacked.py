@@ -12,10 +12,10 @@ import numpy as np
 from numba import types
 from numba.extending import intrinsic
 
-from greenbatch.engine.compile import LOADERS, PLAIN
-from greenbatch.engine.machine_code import apart
 from greenbatch.engine.records import Floats, Ints, RewardTotals, Table, UserTotals, dtype_of, with_attributes
 from greenbatch.engine.state import State
+from greenbatch.machine_code import apart
+from greenbatch.machine_code.compile import LOADERS, PLAIN
 
 
 class Batch(NamedTuple):

@@ -11,10 +11,10 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.energy import forecasts as plain
-from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.power import table
 from greenbatch.engine.power.slots import shown_slot, slots_ahead
 from greenbatch.engine.power.table import PowerSupply
+from greenbatch.machine_code.compile import compiled, compiled_small
 
 erring_w = compiled_small(plain.erring_w)
 _POWERS = np.array(plain.POWERS)

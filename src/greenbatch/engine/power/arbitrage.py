@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.power.ahead import left_w
 from greenbatch.engine.power.storage import Battery
 from greenbatch.engine.power.table import SUPPLY_W, WEIGHED, PowerSupply, served_w
 from greenbatch.engine.records import Floats
+from greenbatch.machine_code.compile import compiled, compiled_small
 
 PIECES = 4
 """Pieces of the cost of a slot: storing what must be bought, storing surplus, serving the load, selling."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.records import Floats, Ledger
+from greenbatch.machine_code.compile import compiled_small
 
 Pieces = Floats
 """Pieces of an interval, shape (m, COLUMNS), see `enter`."""

@@ -10,7 +10,7 @@ last (`interface.Charge`), and serves the load at most.
 
 from __future__ import annotations
 
-from greenbatch.engine.compile import compiled_small
+from greenbatch.machine_code.compile import compiled_small
 
 GREEDY, PEAK_SHAVING, PRICE_ARBITRAGE, SCHEDULER = range(4)
 """Codes of the rules."""

@@ -11,10 +11,10 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.power.balance import NO_RATES, Rates
 from greenbatch.engine.records import Clock, Floats, Ledger, RuleSet, Slots
 from greenbatch.engine.variants import variant
+from greenbatch.machine_code.compile import compiled_small
 
 LEFT_THE_SERIES = -1
 """Result of `flow` if a power series that does not repeat has ended."""

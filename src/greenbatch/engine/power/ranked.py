@@ -7,11 +7,11 @@ change, by renewable power, and then only surplus is taken.
 
 from __future__ import annotations
 
-from greenbatch.engine.compile import compiled
 from greenbatch.engine.power.protocol import Weights, forecast_w, ranked_w, weigh
 from greenbatch.engine.power.slots import slot_at
 from greenbatch.engine.power.table import PowerSupply
 from greenbatch.engine.records import Clock, RuleSet
+from greenbatch.machine_code.compile import compiled
 
 
 @compiled

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from greenbatch.energy import slots as plain
-from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.records import Slots
+from greenbatch.machine_code.compile import compiled_small
 
 edge_s = compiled_small(plain.edge_s)
 interval_at = compiled_small(plain.interval_at)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled_small
+from greenbatch.machine_code.compile import compiled_small
 
 
 class Battery:

@@ -14,16 +14,18 @@ battery could deliver is not counted on, and what exceeds the limit is imported 
 
 from __future__ import annotations
 
+from numba import from_dtype, types
+
 from greenbatch.engine.codes import SUPPLY_EXHAUSTED
-from greenbatch.engine.compile import compiled_small
-from greenbatch.engine.machine_code.apart import compiled_apart
 from greenbatch.engine.power import arbitrage, balance, dispatch, protocol, storage, table
 from greenbatch.engine.power.ahead import left_w
 from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, Pieces, Rates, Stored
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, Weights
 from greenbatch.engine.power.slots import covering, is_inside, shown_slot
 from greenbatch.engine.power.table import PowerSupply
-from greenbatch.engine.records import Clock, Floats, Ledger
+from greenbatch.engine.records import Clock, Floats, Ledger, dtype_of
+from greenbatch.machine_code.apart import compiled_apart
+from greenbatch.machine_code.compile import compiled_small
 
 
 @protocol.forecast_w.register(PowerSupply)
@@ -110,7 +112,7 @@ def flow_of_supply(
     return count - before
 
 
-@compiled_apart()
+@compiled_apart(Ledger=from_dtype(dtype_of(Ledger)), Pieces=types.Array(types.float64, 2, "C"))
 def cut_and_enter(
     power: PowerSupply, load_w: float, from_s: float, to_s: float, ledger: Ledger, rows: Pieces, count: int
 ) -> int:  # fmt: skip

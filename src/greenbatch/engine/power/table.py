@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from greenbatch.engine.compile import compiled_small
 from greenbatch.engine.power.storage import Battery, Charge
 from greenbatch.engine.records import Floats, Slots, shared
+from greenbatch.machine_code.compile import compiled_small
 
 SUPPLY_W, RENEWABLE_W, PUE, ALLOWED_W = range(4)
 """Rows of `PowerSupply.series`: power of the cluster that renewable power can supply, `energy.Site.available_w` [W];

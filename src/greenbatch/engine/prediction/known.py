@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.prediction import mixture as learned
 from greenbatch.engine.prediction import recent as last
 from greenbatch.engine.records import SHORT_S, Prediction, Table, per_job, table_of
+from greenbatch.machine_code.compile import compiled, compiled_small
 from greenbatch.workload import Workload
 
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled, compiled_small
 from greenbatch.engine.records import SHORT_S, Floats, Int32s, Prediction, per_group, per_job
+from greenbatch.machine_code.compile import compiled, compiled_small
 from greenbatch.workload import Workload
 
 BINS = 24

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.records import SHORT_S, Floats, Int32s, Ints, Prediction, per_group, per_job
+from greenbatch.machine_code.compile import compiled, whole
 
 JOBS = 9
 """Jobs that ``like-jobs`` remembers."""

@@ -13,7 +13,6 @@ import numpy as np
 from numba import types
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled_small, entry
 from greenbatch.engine.machine.demands import Asked, fill_demands, memory_mb, most_gpus, partitions_of
 from greenbatch.engine.machine.idle_nodes import nodes_of
 from greenbatch.engine.machine.node_tables import OFF, ON, Demand, Nodes, Share
@@ -22,6 +21,7 @@ from greenbatch.engine.records import Floats, MachineTotals, record_of, table_of
 from greenbatch.engine.views.interface import Nodes as SeenNodes
 from greenbatch.engine.views.interface import Placements, View, types_of
 from greenbatch.errors import InputError
+from greenbatch.machine_code.compile import compiled_small, entry
 from greenbatch.workload import Workload
 
 FIT, UNEQUAL, NODES_DIFFER = range(3)

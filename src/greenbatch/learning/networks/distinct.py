@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from greenbatch.engine.compile import entry
+from greenbatch.machine_code.compile import entry
 
 types: Any = _numba.types
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 import numba as _numba
 import numpy as np
 
-from greenbatch.engine.compile import compiled, entry
 from greenbatch.engine.records import Floats, Ints
+from greenbatch.machine_code.compile import compiled, entry
 
 numba: Any = _numba
 GREEDY, EVAPORATION, FLOOR = 0.9, 0.1, 1.0

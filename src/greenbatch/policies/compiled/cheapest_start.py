@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import project_surplus, weighed_w
 from greenbatch.engine.machine.resources import fits_beside
@@ -29,6 +28,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
 from greenbatch.engine.timeline import free_at
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.policies.compiled.foreseen import Foreseen, foresee, hold_nodes, is_counted, keep_held, usual
 from greenbatch.workload import Workload
 

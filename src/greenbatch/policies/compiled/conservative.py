@@ -17,7 +17,6 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.codes import BY_RULE
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import Rule, decide, fill_scores
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.machine.node_tables import Nodes
@@ -27,6 +26,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
 from greenbatch.engine.timeline import earliest_s, forget_past, occupy, promise, timeline_of_running
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.policies.compiled.node_plan import (
     ConservativeOnNodes,
     fits_beside_plan,

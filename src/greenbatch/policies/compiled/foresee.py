@@ -20,7 +20,6 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.engine.backfill import latest_end_s, may_start
 from greenbatch.engine.codes import WAKE_UP
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import weighed_w
 from greenbatch.engine.limits import can_start
@@ -35,6 +34,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
 from greenbatch.engine.timeline import reserve
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.workload import Workload
 
 ROUNDING = 1e-9

@@ -11,7 +11,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.machine.node_tables import Nodes, waking_w
 from greenbatch.engine.machine.preview import expected_run_s, rise_w
 from greenbatch.engine.machine.reservation import reserve_for
@@ -19,6 +18,7 @@ from greenbatch.engine.machine.resources import Machine, fits
 from greenbatch.engine.records import Job
 from greenbatch.engine.state import State
 from greenbatch.engine.variants import variant
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 
 
 class Usual(NamedTuple):

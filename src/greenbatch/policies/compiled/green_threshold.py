@@ -16,7 +16,6 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.backfill import latest_end_s, may_start
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
 from greenbatch.engine.limits import can_start
@@ -27,6 +26,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
 from greenbatch.engine.timeline import reserve
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.workload import Workload
 
 LEAST_S = 10.0

@@ -11,7 +11,6 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
 from greenbatch.engine.machine.resources import fits
@@ -22,6 +21,7 @@ from greenbatch.engine.records import Floats
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
+from greenbatch.machine_code.compile import compiled, whole
 from greenbatch.workload import Workload
 
 

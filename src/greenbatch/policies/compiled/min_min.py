@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.machine.preview import expected_run_s
 from greenbatch.engine.machine.resources import fits
@@ -15,6 +14,7 @@ from greenbatch.engine.program import Pass
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
+from greenbatch.machine_code.compile import compiled, whole
 from greenbatch.workload import Workload
 
 

@@ -17,7 +17,6 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.cluster.priority import Priority, PriorityWeights
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.limits import can_be_next
 from greenbatch.engine.program import Pass
@@ -26,6 +25,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now
 from greenbatch.errors import InputError
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.workload import Workload
 
 SLOTS = 16_384

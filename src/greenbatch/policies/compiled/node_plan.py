@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.decide import Rule
 from greenbatch.engine.machine.node_tables import Demand, Nodes
 from greenbatch.engine.machine.nodes import can_host, chunks_in
 from greenbatch.engine.records import Clock, Expected, Int32, Ints, Job, Table, table_of
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.workload import Workload
 
 _OVERRUN_S = 60.0

@@ -19,7 +19,6 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.cluster.capacity import USE_POWERED
-from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.program import Pass
@@ -29,6 +28,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
 from greenbatch.errors import InputError
+from greenbatch.machine_code.compile import compiled, whole
 from greenbatch.workload import Workload
 
 MOST = 24

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, cast
 import numba as _numba
 import numpy as np
 
-from greenbatch.engine.compile import compiled, compiled_small, entry
 from greenbatch.engine.forecast import ROUNDING_J
 from greenbatch.engine.power.slots import covering, next_edge_s, slot_at
 from greenbatch.engine.records import SHORT_S, Floats, Ints, Slots, Table, record_of, table_of
+from greenbatch.machine_code.compile import compiled, compiled_small, entry
 
 numba: Any = _numba
 

@@ -17,7 +17,6 @@ from greenbatch.engine.capacity.admission import choosable_jobs, choosable_posit
 from greenbatch.engine.capacity.levels import look_ahead_s
 from greenbatch.engine.capacity.suspension import may_suspend
 from greenbatch.engine.codes import NO_DELAY, SUSPEND_JOB
-from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.machine.placement import drawn
@@ -29,6 +28,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, apply, start_now, wait_until
 from greenbatch.errors import InputError
+from greenbatch.machine_code.compile import compiled, whole
 from greenbatch.workload import Workload
 
 ALL, ALLOWED, FITTING = range(3)

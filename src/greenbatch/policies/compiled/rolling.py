@@ -14,15 +14,15 @@ import numpy as np
 from numba import types as _types
 
 from greenbatch.engine.codes import BACKFILL, END, SWITCH
-from greenbatch.engine.compile import compiled, entry, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import kind_of
-from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.stacked import StateType, type_of
 from greenbatch.engine.power.protocol import flow
 from greenbatch.engine.records import SHORT_S
 from greenbatch.engine.state import State
 from greenbatch.engine.step import advance
+from greenbatch.machine_code.compile import compiled, entry, whole
+from greenbatch.machine_code.references import by_reference
 
 types: Any = _types
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
+from greenbatch.machine_code.compile import compiled
 
 SHORT_ARRIVAL_S = 300.0
 """Jobs that request less time than this count as short. [s]"""

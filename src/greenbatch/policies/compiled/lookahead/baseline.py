@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import run_program
+from greenbatch.machine_code.compile import compiled
 from greenbatch.workload import Workload
 
 PACE = 0.8

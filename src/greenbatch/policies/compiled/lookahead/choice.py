@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled, whole
 from greenbatch.engine.machine.node_choice import want
 from greenbatch.engine.machine.node_tables import ANY, Demand, Node, Nodes, part_w, waking_w
 from greenbatch.engine.machine.nodes import can_host, part_of
@@ -20,6 +19,7 @@ from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.engine.variants import variant
+from greenbatch.machine_code.compile import compiled, whole
 from greenbatch.policies.compiled.foreseen import Foreseen
 from greenbatch.policies.compiled.lookahead.costs import block_cost, cost_of_now
 from greenbatch.policies.compiled.lookahead.planner import Lookahead

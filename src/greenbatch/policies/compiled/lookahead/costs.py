@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled
 from greenbatch.engine.records import Floats, Job
 from greenbatch.engine.state import State
+from greenbatch.machine_code.compile import compiled
 from greenbatch.policies.compiled.lookahead.arrivals import ALL, SHORTS, made_to_wait_s2, rate_ahead_per_s
 from greenbatch.policies.compiled.lookahead.forecast import BIN_S, cost_between, is_room
 from greenbatch.policies.compiled.lookahead.weights import BLOCK_PRICE, GREEN_PRICE, MEMORY, READINESS

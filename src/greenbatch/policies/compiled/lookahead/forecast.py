@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.compile import compiled, compiled_small, whole
 from greenbatch.engine.power.protocol import Weights, forecast_w, weigh
 from greenbatch.engine.power.slots import slot_at
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.policies.compiled.foreseen import awake_w, running_until_s, taken
 
 BIN_S = 1800.0

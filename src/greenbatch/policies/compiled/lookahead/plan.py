@@ -27,11 +27,9 @@ import numpy as np
 from numba import types as _types
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled, entry, whole
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import kind_of
 from greenbatch.engine.machine.resources import fits_beside
-from greenbatch.engine.machine_code.references import by_reference
 from greenbatch.engine.observe.reward_terms import update_totals
 from greenbatch.engine.observe.stacked import Batch, one_of
 from greenbatch.engine.power.protocol import BROWN, Weights, usual_weight
@@ -42,6 +40,8 @@ from greenbatch.engine.records import Floats, Ints, Job
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import advance, apply, start_now, wait_until
+from greenbatch.machine_code.compile import compiled, entry, whole
+from greenbatch.machine_code.references import by_reference
 from greenbatch.policies.compiled.foreseen import (
     Foreseen,
     Usual,

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.compile import compiled
 from greenbatch.engine.observe.features import DAY_S, queued_work_s, running_work_s
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
+from greenbatch.machine_code.compile import compiled
 from greenbatch.policies.compiled.lookahead.arrivals import FIRST_S, LATEST, RATE, ROW, WORK
 from greenbatch.policies.compiled.lookahead.baseline import PACE, TIME, baseline_end_s
 from greenbatch.policies.compiled.lookahead.forecast import mean_green

@@ -14,8 +14,8 @@ from numba.core import cgutils, imputils
 from numba.core.typing import templates
 from numba.extending import intrinsic, lower_getattr_generic, models, register_model
 
-from greenbatch.engine.compile import PLAIN
-from greenbatch.engine.machine_code.kept import is_ours
+from greenbatch.machine_code.compile import PLAIN
+from greenbatch.machine_code.kept import is_ours
 
 
 class Reference(types.Type):  # type: ignore[misc]

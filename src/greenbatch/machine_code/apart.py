@@ -17,14 +17,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from greenbatch.engine.compile import PLAIN, Function, machine_code
-from greenbatch.engine.machine_code.references import Reference
-from greenbatch.engine.records import Ledger, dtype_of
+from greenbatch.machine_code.compile import PLAIN, Function, machine_code
+from greenbatch.machine_code.references import Reference
 
-_KINDS = {
-    "bool": types.boolean, "int": types.int64, "float": types.float64, "Ledger": numba.from_dtype(dtype_of(Ledger)),
-    "Pieces": types.Array(types.float64, 2, "C"),
-}  # fmt: skip
+_KINDS = {"bool": types.boolean, "int": types.int64, "float": types.float64}
 """Annotation of a parameter or result -> its compiled type."""
 _PLACED: dict[str, Any] = {}
 """Name for the linker -> the compiled function, which lives as long as the process."""
@@ -32,21 +28,22 @@ _APART: list[tuple[type, Callable[[Reference], str]]] = []
 """For each function: the part of the state that it takes, and what compiles or loads it and returns that name."""
 
 
-def compiled_apart(told: str = "") -> Callable[[Function], Function]:
+def compiled_apart(told: str = "", **more: Any) -> Callable[[Function], Function]:
     """Compile a function by itself for each kind of state, or of a part of it (decorator).
 
-    Its first parameter is the state, or the part, by reference; the others and the result are of `_KINDS`.
+    Its first parameter is the state, or the part, by reference; the others and the result are of `_KINDS` or of more.
 
     Args:
         told: what the user is told is compiled; nothing if that takes two seconds at most.
+        more: annotation of a parameter -> its compiled type.
     """
-    return lambda function: function if PLAIN else _apart(function, told)
+    return lambda function: function if PLAIN else _apart(function, told, _KINDS | more)
 
 
-def _apart(function: Function, told: str) -> Function:
+def _apart(function: Function, told: str, kinds_of: dict[str, Any]) -> Function:
     first, *others = inspect.signature(function).parameters.values()
-    kinds = [_KINDS[each.annotation] for each in others]
-    result = _KINDS[inspect.signature(function).return_annotation]
+    kinds = [kinds_of[each.annotation] for each in others]
+    result = kinds_of[inspect.signature(function).return_annotation]
 
     def place(part: Reference) -> str:
         name = f"{function.__module__}.{function.__name__}.{part.name}"

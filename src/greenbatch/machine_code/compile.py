@@ -11,8 +11,8 @@ import numba
 import numpy as np
 from numba.core import config
 
-from greenbatch.engine.machine_code.kept import Kept, announced
-from greenbatch.engine.machine_code.linking import PART, RARE, WholeCompiler, set_environments
+from greenbatch.machine_code.kept import Kept, announced
+from greenbatch.machine_code.linking import PART, RARE, WholeCompiler, set_environments
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -40,7 +40,7 @@ def machine_code(
         allocates: the function creates arrays. Other functions do without reference counting, which would cost as much
             as their work; the caller keeps the state alive.
         checked: an index out of bounds raises IndexError instead of reading whatever is there.
-        apart: only compiled code calls it, see `engine.machine_code.apart`.
+        apart: only compiled code calls it, see `machine_code.apart`.
         told: what the user is told is compiled; nothing if that takes two seconds at most.
     """
     options = {**OPTIONS, "_nrt": allocates, **({} if allocates else {"pipeline_class": WholeCompiler})}
@@ -93,7 +93,7 @@ def _part(function: Callable[..., Any], *, small: bool = False, options: dict[st
 ENTRIES: dict[str, Any] = {}
 """Name -> compiled function, for every entry point used so far."""
 LOADERS: list[Callable[[Any], None]] = []
-"""Given the types of an entry point, each loads what that calls by address, see `engine.machine_code.apart`."""
+"""Given the types of an entry point, each loads what that calls by address, see `machine_code.apart`."""
 
 
 def entry(

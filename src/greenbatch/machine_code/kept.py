@@ -20,7 +20,7 @@ from typing import Any
 
 from numba.core import compiler, runtime, serialize
 
-from greenbatch.engine.machine_code.fingerprint import PACKAGE, classes_in, fingerprint
+from greenbatch.machine_code.fingerprint import PACKAGE, classes_in, fingerprint
 from greenbatch.storage import user_cache
 
 LONGEST_UNUSED_S = 30 * 86_400.0
