@@ -22,7 +22,7 @@ from greenbatch.cluster import Capacity
 from greenbatch.engine.capabilities import capabilities, first_no, parts_of
 from greenbatch.engine.prediction.known import PREDICTOR_OF
 from greenbatch.engine.prepare import prepare
-from greenbatch.engine.program import Pass, Program
+from greenbatch.engine.program import CompiledPolicy, Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.simulations import Simulations
@@ -121,14 +121,14 @@ def test_bounds_and_environments(ask: Any, feature: str) -> None:
 
 
 def test_what_a_policy_says_it_knows_counts_wherever_it_is_asked() -> None:
-    program = Program(name="mine", decider=Pass(name="mine", begin=lambda *_: (), knows=("import_limit",)))
+    program = Program(name="mine", decider=CompiledPolicy(name="mine", begin=lambda *_: (), knows=("import_limit",)))
     assert first_no(parts_of(program), {"import_limit": True}, program.knows) is None
     assert first_no(parts_of(program), {"import_limit": True}) is not None
 
 
 def test_a_planner_of_ones_own_must_know_all_submissions() -> None:
     """One that derives more from the jobs it learns of plans with the window."""
-    plans = Pass(name="mine", begin=lambda *_: (), learn=lambda *_: ())
+    plans = CompiledPolicy(name="mine", begin=lambda *_: (), learn=lambda *_: ())
     with pytest.raises(InputError, match="1 job follows another, but mine must know all submissions"):
         prepare(*question("follow"), Program(name="mine", decider=plans))
 

@@ -37,7 +37,7 @@ class Planned:
         self.numbers, self.fill = numbers, fill
 
     def program(self, workload: Workload) -> Program:
-        decider = planner.lookahead_pass(self.numbers, baseline_rule(workload), self.fill)
+        decider = planner.lookahead_policy(self.numbers, baseline_rule(workload), self.fill)
         return Program(
             name="planned", decider=decider, settings={"tick_s": 1800.0, "sticky": 0.0}, needs_site=True
         )  # fmt: skip

@@ -30,7 +30,7 @@ from greenbatch.engine.power.balance import NO_RATES, NO_STORAGE, enter
 from greenbatch.engine.power.build import slots_of
 from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow, forecast_w, power_of
 from greenbatch.engine.power.slots import covering, next_edge_s
-from greenbatch.engine.program import Pass, Program
+from greenbatch.engine.program import CompiledPolicy, Program
 from greenbatch.engine.records import Clock, Floats, Ledger, MachineTotals, Slots, record_of, shared
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import run_program, simulate
@@ -342,6 +342,6 @@ def test_a_class_may_be_defined_again_and_have_any_name() -> None:
     jobs = workload([Job(0.0, length_s, length_s, 1, 1.0) for length_s in (10.0, 20.0, 30.0)])
     starts = []
     for made in classes:
-        program = Program(name="own", decider=Pass(name="own", begin=lambda *_, made=made: made(0)))
+        program = Program(name="own", decider=CompiledPolicy(name="own", begin=lambda *_, made=made: made(0)))
         starts.append(run_program(jobs, Cluster.pooled(1), None, Rules(), program).start_s.tolist())
     assert starts == [[0.0, 10.0, 30.0], [0.0, 40.0, 10.0]]

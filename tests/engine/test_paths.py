@@ -24,7 +24,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.decide import decide
 from greenbatch.engine.outcome import Outcome
-from greenbatch.engine.program import Pass, Program
+from greenbatch.engine.program import CompiledPolicy, Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import run_program, simulate
 from greenbatch.engine.state import State
@@ -33,7 +33,7 @@ from greenbatch.engine.views.interface import Decision, Policy, Queue, Start, Vi
 from greenbatch.engine.views.session import Session
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.policies import policy, rule
-from greenbatch.policies.compiled.lptpn import lptpn_pass
+from greenbatch.policies.compiled.lptpn import lptpn_policy
 from greenbatch.schedulers import entries, scheduler
 from greenbatch.workload import Workload
 
@@ -151,7 +151,7 @@ def test_lptpn_written_as_a_policy_equals_lptpn(data: st.DataObject) -> None:
     jobs = workload(data.draw(job_lists(cluster.processors, data.draw(st.sampled_from(ESTIMATES)))))
     power, threshold_j = site(data.draw(supplies())), data.draw(st.integers(0, 400))
     rules = Rules(overrun=data.draw(st.sampled_from(["kill", "extend"])))
-    behind = Program(name="seam", decider=lptpn_pass(0.0), needs_site=True)  # woken at changes of supply
+    behind = Program(name="seam", decider=lptpn_policy(0.0), needs_site=True)  # woken at changes of supply
     ours = simulate(jobs, cluster, power, rules, Decider(behind, LptpnInPython(threshold_j)))
     same(ours, simulate(jobs, cluster, power, rules, scheduler(f"lptpn:sigma={threshold_j}")))
 
@@ -308,7 +308,7 @@ def wait_on(decider: Never, s: State) -> None:
 @pytest.mark.parametrize(("wakes", "until_s"), [(True, np.inf), (False, 0.0)])
 def test_a_compiled_policy_that_waits_forever_is_an_error(wakes: bool, until_s: float, impatient: int) -> None:
     """Woken at each change of supply for a year, which are more than the patience, or at once."""
-    planner = Pass(name="never", begin=lambda *given: Never(until_s), wakes_at_supply_changes=wakes)
+    planner = CompiledPolicy(name="never", begin=lambda *given: Never(until_s), wakes_at_supply_changes=wakes)
     power = Site(name="half hours", step_s=1800.0, sources_w={"all": np.array([0.0, 100.0])}, repeat=True)
     message = rf"never left \d+ jobs waiting forever: {impatient} decisions changed nothing"
     with pytest.raises(GreenbatchError, match=message):

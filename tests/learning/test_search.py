@@ -38,7 +38,7 @@ from greenbatch.models.find import shipped_models
 from greenbatch.models.model import load_model
 from greenbatch.models.planner import baseline_rule, program_of
 from greenbatch.policies.compiled.lookahead import weights as prices
-from greenbatch.policies.compiled.lookahead.plan import lookahead_pass
+from greenbatch.policies.compiled.lookahead.plan import lookahead_policy
 from greenbatch.presets.preset import preset
 from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.schedulers import scheduler
@@ -126,7 +126,7 @@ def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
     @dataclass
     class Planner:
         def program(self, workload: Any) -> Any:
-            return replace(program_of(PRESET), decider=lookahead_pass(numbers, baseline_rule(workload)))
+            return replace(program_of(PRESET), decider=lookahead_policy(numbers, baseline_rule(workload)))
 
         def policy(self) -> None:
             return None
@@ -159,7 +159,7 @@ def test_a_trial_counts_brown_energy_on_nodes(small: Scenario, placement: str) -
     numbers = numbers_of(initial_point(prices.WEIGHTS if placement != "first" else prices.NODE_WEIGHTS), 1.5)
     (found,) = Trial(question, made, 100, 1, 1, placement)(numbers, np.zeros(1, np.int64), np.zeros(1, np.int64))
     window = question.window(0, 100)
-    decider = lookahead_pass(numbers, baseline_rule(window, placement))
+    decider = lookahead_policy(numbers, baseline_rule(window, placement))
     program = replace(program_of(made), decider=decider, placement=placement)
     how = SimpleNamespace(program=lambda _: program, policy=lambda: None)
     metrics = evaluate(simulate(window, question.cluster, question.site, question.rules, how))  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from greenbatch.metrics.horizon import FACTOR
 from greenbatch.models.model import load_model
 from greenbatch.models.planner import baseline_rule, parameters_of, program_of
 from greenbatch.policies.compiled.lookahead import weights as prices
-from greenbatch.policies.compiled.lookahead.plan import lookahead_pass
+from greenbatch.policies.compiled.lookahead.plan import lookahead_policy
 from greenbatch.presets.preset import check, preset
 from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.schedulers import scheduler
@@ -56,7 +56,7 @@ def test_a_trial_counts_the_horizon_by_the_preference_of_the_window() -> None:
     ratios, usual = [], []
     for k, start in enumerate(starts.tolist()):
         window, joule = question.window(start, 100), PREFERENCES[k % 2] / PREFERENCES[k % 2].sum()
-        decider = lookahead_pass(numbers, baseline_rule(window), 0.0, Joule(*joule.tolist()))
+        decider = lookahead_policy(numbers, baseline_rule(window), 0.0, Joule(*joule.tolist()))
         how = SimpleNamespace(program=lambda _, d=decider: replace(program_of(PRESET), decider=d), policy=lambda: None)
         ours = simulate(window, question.cluster, question.site, question.rules, how)  # type: ignore[arg-type]
         base = simulate(window, question.cluster, question.site, question.rules, scheduler("f2+easy-schedgym"))

@@ -11,7 +11,7 @@ from greenbatch.engine.forecast import is_below_threshold, project_surplus
 from greenbatch.engine.limits import can_be_next, can_start, leaves_limits
 from greenbatch.engine.machine.competition import all_compete, competes
 from greenbatch.engine.machine.easy_irmasim import node_beside
-from greenbatch.engine.machine.node_choice import want
+from greenbatch.engine.machine.node_choice import prefer_node
 from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine.power_states import longest_boot_s
 from greenbatch.engine.machine.preview import rise_w
@@ -145,7 +145,7 @@ def _start_beside(s: State, head: int) -> None:
         if job != head:
             node = node_beside(s.machine, s.expected, c, job, head, c.now_s + s.queue.requested_s[i])
         if node >= 0:
-            want(s.machine, node, ANY)
+            prefer_node(s.machine, node, ANY)
             i = _start(s, i)
         else:
             i += 1

@@ -12,7 +12,7 @@ from numba import types
 
 from greenbatch.engine.decide import Rule, decide
 from greenbatch.engine.events import next_wake_s
-from greenbatch.engine.machine.node_choice import can_take_on, want
+from greenbatch.engine.machine.node_choice import can_take_on, prefer_node
 from greenbatch.engine.observe.stacked import StateType, type_of
 from greenbatch.engine.power.protocol import ranked_w
 from greenbatch.engine.records import Floats
@@ -48,11 +48,11 @@ def _step(s: State, what: int, first: int, second: int, third: int, amount: floa
         return next_wake_s(s)
     if what == RANK:
         return ranked_w(s.power, s.clock, s.machine.totals.load_w, s.rules)
-    if what == WANT:
+    if what == PREFER:
         job, node, most = whole(s.queue.job[first]), second, third
         if not can_take_on(s.machine, job, node):
             return 0.0
-        want(s.machine, node, most)
+        prefer_node(s.machine, node, most)
         return 1.0
     done = drive(s, what, first, second, third, amount)
     if what == APPLY:
@@ -64,11 +64,11 @@ def _without_rule(queue: Queue) -> Floats:
     return queue.wait_s
 
 
-ONCE, WAKE, RANK, WANT = range(APPLY + 1, APPLY + 5)
+ONCE, WAKE, RANK, PREFER = range(APPLY + 1, APPLY + 5)
 _WITH_DECIDER = {"run": ADVANCE, "settle": ASK, "decide": ONCE}
 _STEPS: dict[str, tuple[int, type]] = {
     "advance": (ADVANCE, bool), "is-due": (ASK, bool), "apply": (APPLY, bool), "wake": (WAKE, float),
-    "rank": (RANK, float), "want": (WANT, bool),
+    "rank": (RANK, float), "prefer": (PREFER, bool),
 }  # fmt: skip
 
 
@@ -90,7 +90,7 @@ def step(name: str, state: State) -> Callable[..., Any]:
 
     Args:
         name: ``advance``, ``is-due`` and ``apply`` (kind, position, delay, amount), see `engine.step`; ``wake``: when
-            the next wake-up is [s]; ``rank``: the command to storage by rank, at the present load [W]; ``want``
+            the next wake-up is [s]; ``rank``: the command to storage by rank, at the present load [W]; ``prefer``
             (position, node, most): let the job at a queue position take a node first, if it starts now; False if it
             cannot be started there.
         state: a state; its parts choose the code.

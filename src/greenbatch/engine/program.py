@@ -25,7 +25,7 @@ BACKFILLS = {name: code for code, name in enumerate(BACKFILL_MEANINGS)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
+class CompiledPolicy:
     """A compiled policy that considers all waiting jobs at every decision, rather than scoring them one by one."""
 
     name: str
@@ -59,7 +59,7 @@ class Program:
     program with the scheduler's backfilling and settings."""
     row: str = ""
     """Its row in ``capabilities.toml``; by default that of its decider, or of priority rules."""
-    decider: Pass | None = None
+    decider: CompiledPolicy | None = None
     """Decides instead of a priority rule, whose scores it may use."""
     score: Callable[[Queue], Any] | None = None
     """Priority rule over the queue's columns, lowest first."""

@@ -20,7 +20,7 @@ from greenbatch.engine.events import accrue, next_instant, next_slot, next_wake_
 from greenbatch.engine.limits import can_be_next, can_start
 from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.competition import block, clear_reservation, competes
-from greenbatch.engine.machine.node_choice import want_none
+from greenbatch.engine.machine.node_choice import prefer_none
 from greenbatch.engine.machine.nodes import is_recorded
 from greenbatch.engine.machine.power_states import most_switches
 from greenbatch.engine.power.protocol import command, commanded_w, is_commanded, ranked_w
@@ -231,7 +231,7 @@ def _apply(s: State, action: Action) -> None:
         c.blocked = c.first < c.last and not s.rules.sticky and _are_all_held_back(s)
         rest(s)
         return
-    want_none(s.machine)
+    prefer_none(s.machine)
     if s.rules.sticky:
         _commit(s, job, until_s, action.delay == codes.DELAY_FOR)
     else:

@@ -17,7 +17,7 @@ from greenbatch.engine.program import Program
 from greenbatch.engine.settings import WEIGHTS, Parameter
 from greenbatch.errors import InputError
 from greenbatch.models.model import BOUND, Model
-from greenbatch.policies.compiled.lookahead.plan import lookahead_pass
+from greenbatch.policies.compiled.lookahead.plan import lookahead_policy
 from greenbatch.policies.registry import entry_of
 from greenbatch.policies.rules import f2
 
@@ -51,7 +51,7 @@ class PlannerScheduler:
             placement_seed=self.placement_seed,
         )  # fmt: skip
         baseline = baseline_rule(workload, self.placement, self.placement_seed)
-        return replace(made, decider=lookahead_pass(self.numbers, baseline, self.model.preset.fill, self.joule))
+        return replace(made, decider=lookahead_policy(self.numbers, baseline, self.model.preset.fill, self.joule))
 
     def policy(self) -> None:
         """None: the engine decides."""

@@ -79,7 +79,7 @@ def foresee(
     """
     check_starts(horizon, tick, field="foresee")
     from greenbatch.engine.power.protocol import Weights
-    from greenbatch.policies.compiled.foresee import Foresee, foresee_pass
+    from greenbatch.policies.compiled.foresee import Foresee, foresee_policy
 
     decider = Foresee(
         holds=bool(holds), slowdown_price_j=price * slowdown, idle_price_w=price * idle, reserve_share=reserve,
@@ -87,6 +87,6 @@ def foresee(
         weights=Weights(**weights),
     )  # fmt: skip
     return Program(
-        name="foresee", decider=foresee_pass(decider, tick), needs_site=True, backfill="easy",
+        name="foresee", decider=foresee_policy(decider, tick), needs_site=True, backfill="easy",
         settings={"tick_s": tick}, predictor="learned" if learned else "requested",
     )  # fmt: skip

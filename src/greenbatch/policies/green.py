@@ -64,19 +64,19 @@ def lptpn(_: Workload, *, sigma: float) -> Program:
     At every event and change of supply, jobs are tried in descending power x requested time and start if they fit and
     their estimated extra brown energy is below ``sigma`` [J]. If none can start and nothing runs, the first one starts.
     """
-    from greenbatch.policies.compiled.lptpn import lptpn_pass
+    from greenbatch.policies.compiled.lptpn import lptpn_policy
 
-    return Program(name="lptpn", decider=lptpn_pass(sigma), score=_power_time, needs_site=True)
+    return Program(name="lptpn", decider=lptpn_policy(sigma), score=_power_time, needs_site=True)
 
 
 @planner("lptpn-published", sigma=SETTINGS["threshold_j"])
 def lptpn_published(_: Workload, *, sigma: float) -> Program:
     """LPTPN as implemented in the authors' simulator: it waits for one job in one-second steps."""
-    from greenbatch.policies.compiled.lptpn import lptpn_published_pass
+    from greenbatch.policies.compiled.lptpn import lptpn_published_policy
 
     settings = {"per_instant": 0.0, "tick_s": 0.0}  # its own rules of when to decide
     return Program(
-        name="lptpn-published", decider=lptpn_published_pass(sigma), score=_power_time, needs_site=True,
+        name="lptpn-published", decider=lptpn_published_policy(sigma), score=_power_time, needs_site=True,
         settings=settings,
     )  # fmt: skip
 
@@ -97,9 +97,9 @@ def cheapest_start(
     """
     check_starts(horizon, tick, field="cheapest-start")
     from greenbatch.engine.power.protocol import Weights
-    from greenbatch.policies.compiled.cheapest_start import CheapestStart, cheapest_start_pass
+    from greenbatch.policies.compiled.cheapest_start import CheapestStart, cheapest_start_policy
 
-    decider = cheapest_start_pass(CheapestStart(hold, psi, reserve, short, horizon, Weights(**weights)), tick)
+    decider = cheapest_start_policy(CheapestStart(hold, psi, reserve, short, horizon, Weights(**weights)), tick)
     return Program(
         name="cheapest-start", decider=decider, score=_area_time, needs_site=True, settings={"tick_s": tick}
     )  # fmt: skip

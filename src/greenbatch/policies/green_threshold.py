@@ -48,10 +48,10 @@ def green_threshold(
     supply and every ``tick`` [s]. Source: this project.
     """
     from greenbatch.engine.power.protocol import Weights
-    from greenbatch.policies.compiled.green_threshold import GreenThreshold, green_threshold_pass
+    from greenbatch.policies.compiled.green_threshold import GreenThreshold, green_threshold_policy
 
     decider = GreenThreshold(share, slowdown, limit, shape, Weights(**weights))
     return Program(
-        name="green-threshold", decider=green_threshold_pass(decider), score=list(ORDERS.values())[int(order)],
+        name="green-threshold", decider=green_threshold_policy(decider), score=list(ORDERS.values())[int(order)],
         fixed=True, needs_site=True, backfill="easy", settings={"tick_s": tick},
     )  # fmt: skip

@@ -8,7 +8,7 @@ heterogeneous distributed computing systems", JPDC 61(6), 2001.
 from __future__ import annotations
 
 from greenbatch.engine.program import Program
-from greenbatch.policies.compiled.min_min import min_min_pass
+from greenbatch.policies.compiled.min_min import min_min_policy
 from greenbatch.policies.registry import planner
 from greenbatch.workload import Workload
 
@@ -24,10 +24,10 @@ def min_min(_: Workload) -> Program:
     and the speed of the nodes, and again after every start. Busy nodes are not considered, so no job waits for a faster
     one, and nothing is reserved. Memory contention is not foreseen. Source: Ibarra & Kim 1977.
     """
-    return Program(name="min-min", decider=min_min_pass(1.0), placement=PLACEMENT)
+    return Program(name="min-min", decider=min_min_policy(1.0), placement=PLACEMENT)
 
 
 @planner("max-min", places=False)
 def max_min(_: Workload) -> Program:
     """As ``min-min``, but the job with the latest best completion time first, so that long jobs do not come last."""
-    return Program(name="max-min", decider=min_min_pass(-1.0), placement=PLACEMENT)
+    return Program(name="max-min", decider=min_min_policy(-1.0), placement=PLACEMENT)

@@ -57,7 +57,7 @@ def slurm_multifactor(
     considered. Source: Slurm's documentation of priority/multifactor and of the classic fair share.
     """
     from greenbatch.engine.entry_points import no_rule
-    from greenbatch.policies.compiled.multifactor import multifactor_pass
+    from greenbatch.policies.compiled.multifactor import multifactor_policy
 
     weights = None
     if age or fairshare or size or partition:
@@ -66,6 +66,6 @@ def slurm_multifactor(
             decay_half_life_s=half_life, favor_small=bool(favor_small),
         )  # fmt: skip
     return Program(
-        name="slurm-multifactor", decider=multifactor_pass(weights), score=_of_the_decider, fixed=False,
+        name="slurm-multifactor", decider=multifactor_policy(weights), score=_of_the_decider, fixed=False,
         compiled=no_rule(),
     )  # fmt: skip

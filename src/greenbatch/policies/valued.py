@@ -49,9 +49,9 @@ def packer(_: Workload, **weights: float) -> Program:
     A job weighs (processors + GPUs)^``size`` x (``bias`` + QoS) x (1 + ``age`` x ticks waited) x length^``length``.
     Source: the headroom study of RARE's environment (this project).
     """
-    from greenbatch.policies.compiled.packer import packer_pass
+    from greenbatch.policies.compiled.packer import packer_policy
 
-    return Program(name="packer", decider=packer_pass(**weights))
+    return Program(name="packer", decider=packer_policy(**weights))
 
 
 @planner(
@@ -63,6 +63,6 @@ def random_action(_: Workload, *, of: float, seed: float) -> Program:
 
     By default one of all slots of the ready pool, suspending and waiting, until one ends the tick.
     """
-    from greenbatch.policies.compiled.random_action import random_pass
+    from greenbatch.policies.compiled.random_action import random_policy
 
-    return Program(name="random-action", decider=random_pass(int(of), int(seed)))
+    return Program(name="random-action", decider=random_policy(int(of), int(seed)))

@@ -21,7 +21,7 @@ SLOWEST = 1e-3
 
 
 @variant(Nodes)
-def want(machine: Nodes, node: int, most: int) -> None:
+def prefer_node(machine: Nodes, node: int, most: int) -> None:
     """Let the next job that starts take a node before others, after those wanted before.
 
     Args:
@@ -35,7 +35,7 @@ def want(machine: Nodes, node: int, most: int) -> None:
 
 
 @variant(Nodes)
-def want_none(machine: Nodes) -> None:
+def prefer_none(machine: Nodes) -> None:
     """Let the next job that starts take nodes in the order of the placement again."""
     machine.counts.wanted = 0
 

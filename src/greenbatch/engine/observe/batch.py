@@ -18,7 +18,7 @@ from greenbatch.engine.capacity.suspension import may_suspend
 from greenbatch.engine.capacity.value import count_service
 from greenbatch.engine.codes import DELAY_RELEASES, LOG_FULL, NO_DELAY, OK, START_JOB, SUSPEND_JOB
 from greenbatch.engine.limits import can_be_chosen
-from greenbatch.engine.machine.node_choice import node_count, want
+from greenbatch.engine.machine.node_choice import node_count, prefer_node
 from greenbatch.engine.machine.node_tables import ANY
 from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.observe import features
@@ -225,7 +225,7 @@ def chosen_action(s: State, layout: Layout, row: int, delay: int) -> Action:
         return Action(SUSPEND_JOB, 0, NO_DELAY, 0.0)
     if layout.per_node:
         nodes = whole(node_count(s.machine))
-        want(s.machine, whole(row % nodes), ANY)
+        prefer_node(s.machine, whole(row % nodes), ANY)
         return start_now(whole(s.clock.first + row // nodes))
     chosen = layout.delays[delay]
     position = whole(choosable_position(s.capacity, s.queue.job, s.clock, whole(row)))

@@ -16,7 +16,7 @@ from greenbatch.engine.power.arbitrage import plan_buffers
 from greenbatch.engine.power.costs import costs_of, rates_of, relative_to_usual, weighed
 from greenbatch.engine.power.dispatch import NAMES, PRICE_ARBITRAGE, SCHEDULER
 from greenbatch.engine.power.protocol import Power, is_commanded, power_of
-from greenbatch.engine.power.storage import Battery, Charge
+from greenbatch.engine.power.storage import Battery, StateOfCharge
 from greenbatch.engine.power.table import PowerSupply, Terms
 from greenbatch.engine.records import Floats, Slots, record_of
 from greenbatch.engine.views.interface import Costs
@@ -26,9 +26,9 @@ NEVER = -(2**62)
 """No slot."""
 
 
-def charge_of(stored_j: float = 0.0, command_w: float = 0.0) -> Charge:
+def charge_of(stored_j: float = 0.0, command_w: float = 0.0) -> StateOfCharge:
     """What is in a battery at first."""
-    return record_of(Charge, stored_j=stored_j, command_w=command_w, planned_slot=NEVER, ranked_slot=NEVER)
+    return record_of(StateOfCharge, stored_j=stored_j, command_w=command_w, planned_slot=NEVER, ranked_slot=NEVER)
 
 
 _NO_BATTERY, _NO_PLAN = record_of(Battery, charge_efficiency=1.0, discharge_efficiency=1.0), np.zeros((0, 0))

@@ -29,7 +29,7 @@ class Battery:
     """Self-discharge: share of the energy lost per second."""
 
 
-class Charge:
+class StateOfCharge:
     """What is in a battery; changes."""
 
     stored_j: float
@@ -66,7 +66,7 @@ def holding_w(battery: Battery) -> float:
 
 
 @compiled_small
-def within(battery: Battery, charge: Charge, bus_w: float) -> float:
+def within(battery: Battery, charge: StateOfCharge, bus_w: float) -> float:
     """The power closest to the one asked for that the battery can take (> 0) or give (< 0) now. [W]
 
     A full battery takes what it loses; an empty one gives nothing.
@@ -110,7 +110,7 @@ def reached_s(battery: Battery, energy_j: float, inside_w: float) -> float:
 
 
 @compiled_small
-def use(battery: Battery, charge: Charge, asked_w: float, green_w: float, from_s: float, to_s: float) -> Change:
+def use(battery: Battery, charge: StateOfCharge, asked_w: float, green_w: float, from_s: float, to_s: float) -> Change:
     """Charge or discharge until a time, or until the battery is full or empty.
 
     Args:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from greenbatch.engine.power.storage import Battery, Charge
+from greenbatch.engine.power.storage import Battery, StateOfCharge
 from greenbatch.engine.records import Floats, Slots, shared
 from greenbatch.machine_code.compile import compiled_small
 
@@ -59,7 +59,7 @@ class PowerSupply(NamedTuple):
     """Shape (1 or `ROWS`, slots)."""
     terms: Terms
     battery: Battery
-    charge: Charge
+    charge: StateOfCharge
     plan: Floats
     """Buffers of ``price-arbitrage``, see `power.arbitrage`; shape (0, 0) for other rules."""
 

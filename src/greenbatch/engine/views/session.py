@@ -155,11 +155,11 @@ def carry_out(
     if isinstance(decision, Start) and decision.dvfs_level is not None:
         set_level(state, cluster, decision.dvfs_level, action.position, field=name)
     if isinstance(decision, Start) and decision.nodes:
-        _want_nodes(state, len(cluster.node_names), decision, action.position, job_id, name)
+        _prefer_nodes(state, len(cluster.node_names), decision, action.position, job_id, name)
     step("apply", state)(state, *action)
 
 
-def _want_nodes(state: State, count: int, decision: Start, position: int, job_id: Any, field: str) -> None:
+def _prefer_nodes(state: State, count: int, decision: Start, position: int, job_id: Any, field: str) -> None:
     """Let the job of a decision, at a position of the queue, take the chosen ones of some nodes first.
 
     Raises:
@@ -174,12 +174,12 @@ def _want_nodes(state: State, count: int, decision: Start, position: int, job_id
         raise InputError(problem, field=field, fix="give one number >= 1 per node, or leave processors out")
     if len(set(decision.nodes)) < len(decision.nodes):
         raise InputError(f"chose nodes {decision.nodes!r}", field=field, fix="name each node once")
-    want = step("want", state)
+    prefer = step("prefer", state)
     for node, processors in zip(decision.nodes, most, strict=True):
         if not 0 <= node < count:
             fix = f"give rows of View.nodes, 0 to {count - 1}" if count else "use a cluster with [[cluster.groups]]"
             raise InputError(f"chose node {node!r} of {count}", field=field, fix=fix)
-        if not want(state, position, int(node), int(processors)):
+        if not prefer(state, position, int(node), int(processors)):
             job = job_id[state.queue.job[position]]
             problem = f"chose node {node} for job {job}, which has no room for a part of it or not the energy budget"
             raise InputError(problem, field=field, fix="choose a node with enough free processors, GPUs and memory")

@@ -1,1 +1,1 @@
-"""Compiled policies that consider every waiting job: each is a `Pass` written with the engine's functions."""
+"""Compiled policies that consider every waiting job: each is a `CompiledPolicy` written with the engine's functions."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.decide import decide
-from greenbatch.engine.program import Pass
+from greenbatch.engine.program import CompiledPolicy
 from greenbatch.engine.records import Floats
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
@@ -40,4 +40,4 @@ def _begin(workload: Workload, _: Cluster, __: Rules) -> AsRecorded:
     return AsRecorded(np.nan_to_num(workload.recorded_wait_s))
 
 
-AS_RECORDED = Pass(name="as-recorded", begin=_begin)
+AS_RECORDED = CompiledPolicy(name="as-recorded", begin=_begin)

@@ -21,7 +21,7 @@ from greenbatch.engine.forecast import project_surplus, weighed_w
 from greenbatch.engine.machine.resources import fits_beside
 from greenbatch.engine.power.protocol import Weights
 from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s
-from greenbatch.engine.program import Pass
+from greenbatch.engine.program import CompiledPolicy
 from greenbatch.engine.queue import position_of, rank_queue
 from greenbatch.engine.records import Surplus, Table
 from greenbatch.engine.rules import Rules
@@ -157,7 +157,7 @@ def start_or_hold(decider: CheapestStart, s: State) -> None:
     keep_held(s.machine, False)
 
 
-def cheapest_start_pass(decider: CheapestStart, tick_s: float) -> Pass:
+def cheapest_start_policy(decider: CheapestStart, tick_s: float) -> CompiledPolicy:
     """The policy with its parameters.
 
     Args:
@@ -169,4 +169,4 @@ def cheapest_start_pass(decider: CheapestStart, tick_s: float) -> Pass:
         return decider
 
     ahead_s = decider.horizon_s + 2.0 * tick_s
-    return Pass(name="cheapest-start", begin=begin, ahead_s=ahead_s)
+    return CompiledPolicy(name="cheapest-start", begin=begin, ahead_s=ahead_s)

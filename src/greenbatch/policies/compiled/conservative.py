@@ -20,7 +20,7 @@ from greenbatch.engine.codes import BY_RULE
 from greenbatch.engine.decide import Rule, decide, fill_scores
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.machine.node_tables import Nodes
-from greenbatch.engine.program import Pass
+from greenbatch.engine.program import CompiledPolicy
 from greenbatch.engine.queue import rank_queue
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
@@ -210,4 +210,4 @@ def _begin(workload: Workload, cluster: Cluster, _: Rules) -> Conservative | Con
     return node_plan(rule, workload, cluster) if cluster.on_nodes else Conservative(rule)
 
 
-CONSERVATIVE = Pass(name="conservative", begin=_begin)
+CONSERVATIVE = CompiledPolicy(name="conservative", begin=_begin)

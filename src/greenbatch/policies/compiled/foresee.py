@@ -26,7 +26,7 @@ from greenbatch.engine.limits import can_start
 from greenbatch.engine.power.protocol import Weights, forecast_w, usual_weight, weigh
 from greenbatch.engine.power.slots import covering, next_edge_s, slot_at
 from greenbatch.engine.prediction.known import expected_time_s, mean_time_s, slowdown_price
-from greenbatch.engine.program import Pass
+from greenbatch.engine.program import CompiledPolicy
 from greenbatch.engine.queue import position_of
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Floats, Surplus, Table
@@ -294,7 +294,7 @@ def start_or_hold(decider: Foresee, s: State) -> None:
     apply(s, start_now(position) if position >= 0 else wait_until(np.inf))
 
 
-def foresee_pass(decider: Foresee, tick_s: float) -> Pass:
+def foresee_policy(decider: Foresee, tick_s: float) -> CompiledPolicy:
     """The policy with its parameters.
 
     Args:
@@ -305,4 +305,4 @@ def foresee_pass(decider: Foresee, tick_s: float) -> Pass:
     def begin(_: Workload, __: Cluster, ___: Rules) -> Foresee:
         return decider._replace(drops_w=np.zeros(SLOTS + 1), lightest=np.zeros(1))
 
-    return Pass(name="foresee", begin=begin, ahead_s=decider.horizon_s + 2.0 * tick_s)
+    return CompiledPolicy(name="foresee", begin=begin, ahead_s=decider.horizon_s + 2.0 * tick_s)

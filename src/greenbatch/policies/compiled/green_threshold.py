@@ -20,7 +20,7 @@ from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.power.protocol import Weights, is_brown, usual_weight
-from greenbatch.engine.program import Pass
+from greenbatch.engine.program import CompiledPolicy
 from greenbatch.engine.queue import position_of, rank_queue
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
@@ -102,10 +102,10 @@ def start_or_hold(decider: GreenThreshold, s: State) -> None:
     apply(s, start_now(position) if position >= 0 else wait_until(np.inf))
 
 
-def green_threshold_pass(decider: GreenThreshold) -> Pass:
+def green_threshold_policy(decider: GreenThreshold) -> CompiledPolicy:
     """The policy with its parameters."""
 
     def begin(_: Workload, __: Cluster, ___: Rules) -> GreenThreshold:
         return decider
 
-    return Pass(name="green-threshold", begin=begin, wakes_at_supply_changes=True)
+    return CompiledPolicy(name="green-threshold", begin=begin, wakes_at_supply_changes=True)

@@ -15,7 +15,7 @@ from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
 from greenbatch.engine.machine.resources import fits
 from greenbatch.engine.power.protocol import BROWN
-from greenbatch.engine.program import Pass
+from greenbatch.engine.program import CompiledPolicy
 from greenbatch.engine.queue import position_of, rank_queue
 from greenbatch.engine.records import Floats
 from greenbatch.engine.rules import Rules
@@ -117,19 +117,19 @@ def start_as_published(decider: LptpnPublished, s: State) -> None:
         last[_MODE] = _WAITING
 
 
-def lptpn_pass(threshold_j: float) -> Pass:
+def lptpn_policy(threshold_j: float) -> CompiledPolicy:
     """LPTPN as described, with its threshold. [J]"""
 
     def begin(_: Workload, __: Cluster, ___: Rules) -> Lptpn:
         return Lptpn(threshold_j)
 
-    return Pass(name="lptpn", begin=begin, wakes_at_supply_changes=True)
+    return CompiledPolicy(name="lptpn", begin=begin, wakes_at_supply_changes=True)
 
 
-def lptpn_published_pass(threshold_j: float) -> Pass:
+def lptpn_published_policy(threshold_j: float) -> CompiledPolicy:
     """LPTPN as implemented by its authors, with its threshold. [J]"""
 
     def begin(_: Workload, __: Cluster, ___: Rules) -> LptpnPublished:
         return LptpnPublished(threshold_j, np.zeros(5))
 
-    return Pass(name="lptpn-published", begin=begin)
+    return CompiledPolicy(name="lptpn-published", begin=begin)

@@ -10,7 +10,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.engine.decide import decide
 from greenbatch.engine.machine.preview import expected_run_s
 from greenbatch.engine.machine.resources import fits
-from greenbatch.engine.program import Pass
+from greenbatch.engine.program import CompiledPolicy
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
@@ -48,10 +48,10 @@ def _next_best(s: State, sign: float) -> int:
     return best
 
 
-def min_min_pass(sign: float) -> Pass:
+def min_min_policy(sign: float) -> CompiledPolicy:
     """Min-min (1) or max-min (-1)."""
 
     def begin(_: Workload, __: Cluster, ___: Rules) -> BestFirst:
         return BestFirst(sign)
 
-    return Pass(name="min-min" if sign > 0 else "max-min", begin=begin)
+    return CompiledPolicy(name="min-min" if sign > 0 else "max-min", begin=begin)

@@ -19,7 +19,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.cluster.priority import Priority, PriorityWeights
 from greenbatch.engine.decide import decide
 from greenbatch.engine.limits import can_be_next
-from greenbatch.engine.program import Pass
+from greenbatch.engine.program import CompiledPolicy
 from greenbatch.engine.records import Floats, Ints
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
@@ -182,7 +182,7 @@ def start_highest_priority(decider: Multifactor, s: State) -> None:
     _remember(decider, s)
 
 
-def multifactor_pass(weights: PriorityWeights | None) -> Pass:
+def multifactor_policy(weights: PriorityWeights | None) -> CompiledPolicy:
     """Slurm's multifactor priority with some weights; None: those of the cluster, see `Cluster.priority`."""
 
     def begin(workload: Workload, cluster: Cluster, _: Rules) -> Multifactor:
@@ -196,7 +196,7 @@ def multifactor_pass(weights: PriorityWeights | None) -> Pass:
             np.zeros((min(cluster.processors, len(workload) or _MOST_RUNNING), 5)),
         )  # fmt: skip
 
-    return Pass(name="slurm-multifactor", begin=begin)
+    return CompiledPolicy(name="slurm-multifactor", begin=begin)
 
 
 def _of_partitions(workload: Workload, priority: Priority, weights: PriorityWeights) -> tuple[Floats, Floats]:

@@ -21,7 +21,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.cluster.capacity import USE_POWERED
 from greenbatch.engine.decide import decide
 from greenbatch.engine.limits import can_start
-from greenbatch.engine.program import Pass
+from greenbatch.engine.program import CompiledPolicy
 from greenbatch.engine.queue import position_of
 from greenbatch.engine.records import Floats, Int32s
 from greenbatch.engine.rules import Rules
@@ -193,7 +193,7 @@ def pack(decider: Packer, s: State) -> None:
     apply(s, start_now(whole(position_of(s.queue, s.clock, whole(decider.job[k])))))
 
 
-def packer_pass(size: float, bias: float, age: float, length: float, balance: float) -> Pass:
+def packer_policy(size: float, bias: float, age: float, length: float, balance: float) -> CompiledPolicy:
     """The policy with its parameters."""
 
     def begin(_: Workload, cluster: Cluster, __: Rules) -> Packer:
@@ -204,4 +204,4 @@ def packer_pass(size: float, bias: float, age: float, length: float, balance: fl
         free = np.zeros(MOST_CUTS), np.zeros(MOST_CUTS, np.int32), np.zeros(MOST_CUTS, np.int32)
         return Packer(size, bias, age, length, balance, *jobs, np.zeros(MOST, np.int32), *free)
 
-    return Pass(name="packer", begin=begin)
+    return CompiledPolicy(name="packer", begin=begin)

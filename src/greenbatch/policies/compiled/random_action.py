@@ -22,7 +22,7 @@ from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.machine.placement import drawn
 from greenbatch.engine.observe.features import job_in
 from greenbatch.engine.power.slots import next_edge_s
-from greenbatch.engine.program import Pass
+from greenbatch.engine.program import CompiledPolicy
 from greenbatch.engine.records import Ints
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
@@ -91,7 +91,7 @@ def act_at_random(decider: RandomAction, s: State) -> None:
         apply(s, wait_until(next_edge_s(s.clock.now_s, 0.0, look_ahead_s(s.capacity)[0])))
 
 
-def random_pass(of: int, seed: int) -> Pass:
+def random_policy(of: int, seed: int) -> CompiledPolicy:
     """The policy with its parameters."""
 
     def begin(_: Workload, cluster: Cluster, rules: Rules) -> RandomAction:
@@ -100,4 +100,4 @@ def random_pass(of: int, seed: int) -> Pass:
             raise InputError(problem, field="random-action", fix=USE_POWERED)
         return RandomAction(of, seed, 0 if rules.pools is None else rules.pools.ready, np.zeros(1, np.int64))
 
-    return Pass(name="random-action", begin=begin)
+    return CompiledPolicy(name="random-action", begin=begin)

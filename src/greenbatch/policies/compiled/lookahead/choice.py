@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.machine.node_choice import want
+from greenbatch.engine.machine.node_choice import prefer_node
 from greenbatch.engine.machine.node_tables import ANY, Demand, Node, Nodes, part_w, waking_w
 from greenbatch.engine.machine.nodes import can_host, part_of
 from greenbatch.engine.machine.resources import Machine
@@ -172,4 +172,4 @@ def _want_frugal(machine: Nodes, prices: Floats, job: int, speed: float, outlive
         node = machine.nodes[number]
         if node.speed >= speed:
             left -= 1 if demand.is_spread else part_of(demand, can_host(node, demand, outlives), left)
-            want(machine, number, ANY)
+            prefer_node(machine, number, ANY)

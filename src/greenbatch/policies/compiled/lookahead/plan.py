@@ -33,7 +33,7 @@ from greenbatch.engine.machine.resources import fits_beside
 from greenbatch.engine.observe.reward_terms import update_totals
 from greenbatch.engine.observe.stacked import Batch, one_of
 from greenbatch.engine.power.protocol import BROWN, Weights, usual_weight
-from greenbatch.engine.program import Pass, Program
+from greenbatch.engine.program import CompiledPolicy, Program
 from greenbatch.engine.queue import position_of
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Floats, Ints, Job
@@ -342,7 +342,7 @@ def start_the_cheapest(decider: Lookahead, s: State) -> None:
     apply(s, wait_until(np.inf))
 
 
-def lookahead_pass(weights: Floats, baseline: Program, fill: float = 0.0, joule: Weights = BROWN) -> Pass:
+def lookahead_policy(weights: Floats, baseline: Program, fill: float = 0.0, joule: Weights = BROWN) -> CompiledPolicy:
     """The planner with the weights of a model.
 
     Args:
@@ -359,7 +359,7 @@ def lookahead_pass(weights: Floats, baseline: Program, fill: float = 0.0, joule:
     def learn(decider: Lookahead, known: Workload, cluster: Cluster, rules: Rules) -> Lookahead:
         return decider._replace(progress=baseline_progress(known, cluster, rules, baseline))
 
-    return Pass(name="lookahead", begin=begin, learn=learn)
+    return CompiledPolicy(name="lookahead", begin=begin, learn=learn)
 
 
 def run_many(batch: Batch, chosen: Ints, decider: Lookahead, progress: Floats, terms: Ints) -> None:
