@@ -18,9 +18,9 @@ from greenbatch.engine.prediction.known import predicted_of
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, rest, start_now
-from greenbatch.engine.variants import variant
 from greenbatch.engine.views.interface import Attributes, Predicted, Queue
 from greenbatch.machine_code.compile import compiled, compiled_allocating, compiled_small, whole
+from greenbatch.machine_code.variants import variant
 
 Rule = Callable[[Queue], Floats]
 """A priority rule: one score per waiting job, the lowest goes first."""

@@ -1,7 +1,7 @@
 """The state of one simulation: a NamedTuple of parts, which are tables of records and NamedTuples themselves.
 
-Compiled code is chosen by the types of the parts, see `engine.variants`. A batch of simulations is a batch of such
-states (`engine.observe.stacked`); nothing here is global.
+Compiled code is chosen by the types of the parts, see `machine_code.variants`. A batch of simulations is a batch of
+such states (`engine.observe.stacked`); nothing here is global.
 """
 
 from __future__ import annotations

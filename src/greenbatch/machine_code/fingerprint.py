@@ -59,8 +59,8 @@ def functions(function: Any, arguments: Any) -> Iterator[Any]:
 def _compiler() -> str:
     """Hash of what compiles, and for what."""
     folder, cpu = Path(__file__).parent, (llvm.get_host_cpu_name(), str(llvm.get_host_cpu_features().flatten()))
-    files = [*sorted(folder.glob("*.py")), *(folder.parent / name for name in ("compile.py", "variants.py"))]
-    parts = [numba.__version__, np.__version__, sys.version, *cpu, *(file.read_text() for file in files)]
+    ours = (file.read_text() for file in sorted(folder.glob("*.py")))
+    parts = [numba.__version__, np.__version__, sys.version, *cpu, *ours]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from greenbatch.engine.capacity.varying import FINISHED, READY, REJECTED, RUNNING, WAITING, Varying
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.records import Clock, Int32s, MachineTotals
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
+from greenbatch.machine_code.variants import variant
 
 # ---------------------------------------------------------------- what happens to a job
 

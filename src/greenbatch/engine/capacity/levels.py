@@ -12,8 +12,8 @@ from greenbatch.engine.capacity.varying import NO_LIMIT, CapacityPart, Varying
 from greenbatch.engine.machine.reservation import reserve_for
 from greenbatch.engine.records import MachineTotals
 from greenbatch.engine.state import State
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
+from greenbatch.machine_code.variants import variant
 
 Ahead = tuple[int, int, int, int]
 """A time ahead: the first row of ``expected`` and the level that hold then, and processors and GPUs in use."""

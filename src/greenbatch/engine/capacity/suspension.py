@@ -21,8 +21,8 @@ from greenbatch.engine.machine.placement import drawn
 from greenbatch.engine.machine.resources import fits, give, take
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.state import State
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
+from greenbatch.machine_code.variants import variant
 
 
 @variant(Varying, otherwise=-1)

@@ -14,8 +14,8 @@ import numpy as np
 
 from greenbatch.engine.capacity.varying import FIGURES, Varying
 from greenbatch.engine.records import Clock, Ending, Table
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled
+from greenbatch.machine_code.variants import variant
 
 (READY_TICKS, POOLED_TICKS, SUSPENDED_TICKS, LATE_RUNNING_TICKS, PROGRESS, LATE_PROGRESS, SUSPENSIONS,
  UNTIL) = range(FIGURES)  # fmt: skip

@@ -9,8 +9,8 @@ from __future__ import annotations
 from greenbatch.engine.machine.easy_irmasim import sort_for_all
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.records import Clock, Int32s
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import whole
+from greenbatch.machine_code.variants import variant
 
 
 @variant(Nodes, otherwise=True)

@@ -7,8 +7,8 @@ from greenbatch.engine.machine.nodes import hosts
 from greenbatch.engine.machine.placement import LOW_ENERGY, key
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Clock, Expected, Int32s, Table
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
+from greenbatch.machine_code.variants import variant
 
 
 @compiled

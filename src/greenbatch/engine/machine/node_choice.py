@@ -13,8 +13,8 @@ from greenbatch.engine.machine.nodes import hosts
 from greenbatch.engine.machine.placement import estimated_power_w, estimated_run_s
 from greenbatch.engine.machine.rates import slowdown
 from greenbatch.engine.observe import pair_features as pair
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled_small, whole
+from greenbatch.machine_code.variants import variant
 
 SLOWEST = 1e-3
 """Lowest speed beside other jobs that is counted with."""

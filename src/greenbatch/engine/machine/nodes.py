@@ -13,8 +13,8 @@ from greenbatch.engine.machine.placement import RANDOM, key
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
 from greenbatch.engine.machine.resources import fits, fits_beside, give, take
 from greenbatch.engine.ranked import sort_ranked
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
+from greenbatch.machine_code.variants import variant
 
 
 @compiled_small

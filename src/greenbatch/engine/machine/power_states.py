@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.machine.node_tables import BOOTING, OFF, ON, STOPPING, Node, Nodes, part_w
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
+from greenbatch.machine_code.variants import variant
 
 
 @compiled_small

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from greenbatch.engine.machine.node_tables import Nodes, part_w
 from greenbatch.engine.machine.nodes import place
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled, whole
+from greenbatch.machine_code.variants import variant
 
 
 @variant(Nodes, otherwise=lambda machine, job, requested_s: requested_s)

@@ -12,8 +12,8 @@ import numpy as np
 
 from greenbatch.engine.machine.node_tables import ANY, V1, Node, Nodes, Share
 from greenbatch.engine.records import Clock, Ending, Table
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
+from greenbatch.machine_code.variants import variant
 
 FITTED_TASKS = 4
 """Number of tasks that the model was fitted to."""

@@ -7,8 +7,8 @@ from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.nodes import hosts_later, leave
 from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.records import Clock, Expected, Table
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
+from greenbatch.machine_code.variants import variant
 
 
 @compiled_small

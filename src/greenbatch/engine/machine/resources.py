@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from greenbatch.engine.records import MachineTotals
-from greenbatch.engine.variants import variant
+from greenbatch.machine_code.variants import variant
 from greenbatch.workload import Workload
 
 

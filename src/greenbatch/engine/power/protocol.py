@@ -13,8 +13,8 @@ import numpy as np
 
 from greenbatch.engine.power.balance import NO_RATES, Rates
 from greenbatch.engine.records import Clock, Floats, Ledger, RuleSet, Slots
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled_small
+from greenbatch.machine_code.variants import variant
 
 LEFT_THE_SERIES = -1
 """Result of `flow` if a power series that does not repeat has ended."""

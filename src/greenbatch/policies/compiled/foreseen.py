@@ -17,8 +17,8 @@ from greenbatch.engine.machine.reservation import reserve_for
 from greenbatch.engine.machine.resources import Machine, fits
 from greenbatch.engine.records import Job
 from greenbatch.engine.state import State
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
+from greenbatch.machine_code.variants import variant
 
 
 class Usual(NamedTuple):

@@ -18,8 +18,8 @@ from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
-from greenbatch.engine.variants import variant
 from greenbatch.machine_code.compile import compiled, whole
+from greenbatch.machine_code.variants import variant
 from greenbatch.policies.compiled.foreseen import Foreseen
 from greenbatch.policies.compiled.lookahead.costs import block_cost, cost_of_now
 from greenbatch.policies.compiled.lookahead.planner import Lookahead
