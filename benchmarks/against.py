@@ -140,9 +140,8 @@ def one_decision() -> Work:
     import greenbatch as gb
 
     preset, resolve = (first_of(f"presets.preset:{name}", f"envs.preset:{name}") for name in ("preset", "resolve"))
-    observe = first_of(
-        "engine.observe.batch:observe_view", "engine.from_view:observe_view", "engine.view_state:observe_view"
-    )
+    places = ("observe.batch", "observe.choice", "from_view", "view_state")
+    observe = first_of(*(f"engine.{place}:observe_view" for place in places))
     start, session = (
         first_of("engine.views.interface:Start", "engine.interface:Start", "engine.seam:Start"),
         first_of("engine.views.session:Session", "engine.session:Session"),
