@@ -16,8 +16,6 @@ from typing import Annotated, Any, Protocol, TypeVar, cast, get_args, get_origin
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.machine_code.compile import PLAIN
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Int32s = NDArray[np.int32]
@@ -82,11 +80,15 @@ def dtype_of(record: type) -> np.dtype[Any]:
     return np.dtype(fields, align=True)
 
 
+_SMALL = 1 << 16
+"""Larger tables are zeroed by the system as they are touched; smaller ones are made faster as `bytearray`."""
+
+
 def table_of(record: type, *shape: int) -> Any:
     """A table of records with all fields zero."""
     dtype = _named(dtype_of(record))
-    zeros = np.zeros(prod(shape) * dtype.itemsize, np.uint8)  # of records, `numpy.zeros` writes field by field
-    return np.ndarray(shape, dtype, zeros)
+    size = prod(shape) * dtype.itemsize  # bytes, because of records `numpy.zeros` writes field by field
+    return np.ndarray(shape, dtype, bytearray(size) if size < _SMALL else np.zeros(size, np.uint8))
 
 
 def record_of(record: type[Row], **fields: float) -> Row:
@@ -99,18 +101,15 @@ def record_of(record: type[Row], **fields: float) -> Row:
 
 def with_attributes(records: NDArray[Any]) -> Any:
     """The same array of records, whose fields are also attributes in plain Python."""
-    return records.view(_named(records.dtype), np.ndarray) if PLAIN else records.view(np.recarray)
+    return records.view(_named(records.dtype), np.ndarray)
 
 
 @cache
 def _named(layout: np.dtype[Any]) -> np.dtype[Any]:
-    """A layout whose fields are also attributes in plain Python.
+    """A layout whose fields are also attributes in plain Python: records have a property for each.
 
-    `numpy.record` looks for them in Python as well, which takes most of the time of a simulation. Where nothing is
-    compiled, records have a property for each field instead.
+    `numpy.record` looks for every attribute in Python, those included that Numba asks for when a record is passed.
     """
-    if not PLAIN:
-        return np.dtype((np.record, layout))
     own: dict[str, Any] = {each: getattr(np.void, each) for each in ("__getattribute__", "__setattr__", "__getitem__")}
     own |= {name: property(itemgetter(name), _setter(name)) for name in layout.names or ()}
     return np.dtype((type("record", (np.record,), {"__slots__": (), **own}), layout))

@@ -310,8 +310,10 @@ def observe_state(state: State, layout: Layout) -> Seen:
     each, units = machine.nodes.shape[0] if layout.per_node else 1, int(machine.totals.processors) + layout.image_gpus
     seen = new_seen(layout, 1, int(clock["last"] - clock["first"]), int(clock["running"]), each, units)
     _compiled_choice(type_of(state))(state, layout, seen, OBSERVE, 0)
-    shown = int(seen.queue_offsets[1])  # fewer where not all waiting jobs can be chosen
-    return seen._replace(queue=seen.queue[:shown], selectable=seen.selectable[:shown])
+    shown = int(seen.queue_offsets[1])
+    if shown == seen.queue.shape[0]:
+        return seen
+    return seen._replace(queue=seen.queue[:shown], selectable=seen.selectable[:shown])  # not all jobs can be chosen
 
 
 def carry_out(state: State, layout: Layout, row: int, delay: int) -> None:
@@ -348,4 +350,5 @@ def observe_view(view: View, layout: Layout, machine: Machine | None = None) -> 
         machine: the machine of the view, see `engine.views.decode_nodes.MachineOfViews`; by default a pool.
     """
     state = state_of(view, machine=machine, attributes=bool(layout.attributes))
-    return observe_state(state, layout._replace(image_ticks=0))  # of a varying capacity, not driven from views
+    seen = layout._replace(image_ticks=0) if layout.image_ticks else layout  # of a varying capacity: not in views
+    return observe_state(state, seen)

@@ -7,6 +7,7 @@ instead of a type.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,7 @@ class Predictors(NamedTuple):
     mixture: learned.Mixture
 
 
+@cache
 def no_predictor() -> Predictors:
     """Requested times stand for run times."""
     return _predictors(0)
