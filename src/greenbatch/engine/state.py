@@ -113,6 +113,10 @@ def attributes_of(workload: Workload) -> Floats:
     return np.column_stack([_known(getattr(workload, name)) for name in ATTRIBUTES])
 
 
+_NO_DOWNTIMES, _NO_FEEDBACK = table_of(records.Downtime, 0), table_of(records.Feedback, 0)
+_NO_PIECES = np.zeros((0, COLUMNS))
+
+
 def allocate(
     jobs: int, segments: int, machine: Machine, power: Power, log_rows: int,
     downtimes: Table[records.Downtime] | None = None, predictor: Predictors | None = None,
@@ -131,12 +135,12 @@ def allocate(
         feedback: which job follows which; by default none does.
         capacity: what is powered; by default all of the machine.
     """
-    closed = table_of(records.Downtime, 0) if downtimes is None else downtimes
+    closed = _NO_DOWNTIMES if downtimes is None else downtimes
     rules, clock, ledger = (table_of(each, 1)[0] for each in (records.RuleSet, records.Clock, records.Ledger))
     scratch = Scratch(
         surplus=table_of(records.Surplus, segments), ranked=table_of(records.Ranked, 2 * jobs),
         timeline=table_of(records.Capacity, 3 * jobs + 2 * closed.shape[0] + 4),
-        columns=np.zeros((6 + len(ATTRIBUTES) + len(Predicted._fields), jobs)), pieces=np.zeros((0, COLUMNS)),
+        columns=np.zeros((6 + len(ATTRIBUTES) + len(Predicted._fields), jobs)), pieces=_NO_PIECES,
     )  # fmt: skip
     columns: Any = (np.zeros(jobs + 1, kind) for kind in (np.int32, np.int32, np.float64, np.float64))
     return State(
@@ -146,7 +150,7 @@ def allocate(
         machine=machine, capacity=fixed() if capacity is None else capacity, power=power,
         predictor=no_predictor() if predictor is None else predictor,
         rules=rules, clock=clock, ledger=ledger, log=table_of(records.Event, log_rows), scratch=scratch,
-        downtimes=closed, feedback=table_of(records.Feedback, 0) if feedback is None else feedback,
+        downtimes=closed, feedback=_NO_FEEDBACK if feedback is None else feedback,
     )  # fmt: skip
 
 

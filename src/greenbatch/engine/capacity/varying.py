@@ -8,7 +8,7 @@ Source: RARE (dissertation, chapters 3 to 5); readings of the text where it is s
 
 from __future__ import annotations
 
-from functools import singledispatch
+from functools import cache, singledispatch
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -136,6 +136,7 @@ CapacityPart = Any
 """`Fixed`, `Varying`, or another capacity that registers functions of the contracts."""
 
 
+@cache
 def fixed() -> Fixed:
     """The capacity of a machine that is always powered."""
     return Fixed(table_of(Level, 0))
