@@ -19,7 +19,7 @@ from greenbatch.engine.observe.stacked import Batch
 from greenbatch.engine.state import State
 
 SHOWN = 25
-"""Files that are printed, those that take most; ``CPU_FILES`` is another number."""
+"""Files that are printed, those that take most; ``CPU_FILES`` is another number. ``LINKED=1`` lists what was linked."""
 
 
 class Spent(NamedTuple):
@@ -109,5 +109,7 @@ class CpuSeconds:
             terminalreporter.write_line(f"{spent.cpu_s:6.1f}  {spent.compiling_s:9.1f}  {spent.compiled:8.0f}  {name}")
         own_s = sum(os.times()[:2]) if self.processes_s else self.spent().cpu_s  # the processes are its children
         terminalreporter.write_line(f"{self.processes_s + own_s:6.1f}  with imports and collection")
-        linked = len(self.linked | self.compilations.linked)
-        terminalreporter.write_line(f"{linked} entry points that take a state were linked, each for other types")
+        linked = sorted(self.linked | self.compilations.linked)
+        terminalreporter.write_line(f"{len(linked)} entry points that take a state were linked, each for other types")
+        for each in linked if os.environ.get("LINKED") else ():
+            terminalreporter.write_line(each)

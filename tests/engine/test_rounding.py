@@ -15,9 +15,8 @@ from greenbatch.engine.simulate import simulate
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
-pytestmark = pytest.mark.compiled  # thousands of start times
 
-
+@pytest.mark.compiled  # thousands of start times
 def test_where_waiting_costs_nothing_the_cheapest_start_is_still_found_within_the_horizon() -> None:
     """The supply repeats every 24 min: without a price of waiting, rounding alone would tell a day from the next."""
     draw = np.random.default_rng(1)
@@ -38,9 +37,9 @@ def test_where_waiting_costs_nothing_the_cheapest_start_is_still_found_within_th
 def test_a_fractional_step_makes_no_more_pieces_than_there_is_room_for(step_s: float, begin_s: float) -> None:
     columns = {"submit_s": [begin_s], "run_time_s": [2.2], "processors": [1], "power_w": [1.0]}
     site = Site(name="s", step_s=step_s, sources_w={"all": np.array([100.0, 300.0, 500.0])}, repeat=True)
-    jobs, program = Workload.from_columns("one", columns), scheduler("cheapest-start:horizon=3000")
+    jobs, program = Workload.from_columns("one", columns), scheduler("cheapest-start:horizon=1000:tick=100")
     state = prepare(jobs, Cluster.pooled(4), site, Rules(), program.program(jobs))
-    until_s = begin_s + 3000.0 + 2.2 + 2 * 1800.0
+    until_s = begin_s + 1000.0 + 2.2 + 2 * 100.0
     surplus = state.scratch.surplus
     surplus["length_s"] = -1.0
     project_surplus(state, begin_s, until_s, BROWN)

@@ -16,6 +16,8 @@ from greenbatch.metrics import evaluate
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload, read_sacct
 
+pytestmark = pytest.mark.plain
+
 
 def run(workload: Workload, processors: int, **rules):
     return simulate(workload, Cluster.pooled(processors), None, Rules(**rules), scheduler("as-recorded"))
