@@ -4,6 +4,7 @@
 # Usage: sh tests/run.sh DIR_OF_PYTHON. With coverage, unless COVERAGE=0.
 set -eu
 bin=$1
+unset PYTHONDONTWRITEBYTECODE  # tests start many processes, each of which would compile its Python again
 cover=
 if [ "${COVERAGE:-1}" != 0 ]; then
     export COVERAGE_FILE="${COVERAGE_FILE:-.coverage}"

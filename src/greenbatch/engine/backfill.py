@@ -69,9 +69,17 @@ def next_candidate(
     """The first waiting job from ``first`` on that may start if processors are all that it takes, or ``last``."""
     i, stop = np.uint64(first), np.uint64(last)  # unsigned: a negative index would count from the end
     most, most_beyond = np.int32(free), np.int32(spare)
+    while i + np.uint64(4) <= stop:
+        found = False  # all comparisons of four jobs: one branch to guess instead of twelve
+        for k in range(4):
+            need = processors[i + np.uint64(k)]
+            found |= (need <= most) & ((now_s + requested_s[i + np.uint64(k)] <= latest_s) | (need <= most_beyond))
+        if found:
+            break
+        i += np.uint64(4)
     while i < stop:
         need = processors[i]
-        if need <= most and (now_s + requested_s[i] <= latest_s or need <= most_beyond):
+        if (need <= most) & ((now_s + requested_s[i] <= latest_s) | (need <= most_beyond)):
             break
         i += np.uint64(1)
     return whole(int(i))

@@ -22,7 +22,7 @@ from greenbatch.engine.program import BACKFILLS, Program, charges_by_rank
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.scores import queue_of, scores_of, uses
 from greenbatch.engine.settings import SETTINGS
-from greenbatch.engine.state import State, new_state
+from greenbatch.engine.state import State, in_order, new_state
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
@@ -44,7 +44,7 @@ def prepare(
             asked = workload.with_columns(requested_time_s=workload.requested_time_s / level.speed)
         queue = queue_of(asked, cluster, attributes=uses(program.score, "attributes"))
         score = scores_of(program, queue, float(workload.submit_s.min()))
-        order = np.argsort(workload.submit_s, kind="stable")
+        order = in_order(workload.submit_s)
         submit_s, by_arrival = workload.submit_s[order], score[order]
         twins = submit_s[1:] == submit_s[:-1]  # a sticky queue can have them in a different order
         moves = (by_arrival[1:] < by_arrival[:-1]) | (twins & (by_arrival[1:] != by_arrival[:-1]))
@@ -56,11 +56,10 @@ def prepare(
     state = new_state(
         workload, cluster, site, rules, settings, ahead_s, observed=observed or bool(settings["uses_attributes"]),
         downtimes=downtimes_of(program.outages, cluster), predictor=program.predictor or rules.predictor,
+        score=score,
     )  # fmt: skip
     if rules.dvfs_level:
         set_level(state, cluster, rules.dvfs_level, field="rules.dvfs_level")
-    if score is not None:
-        state.jobs["score"] = score
     arrange_nodes(state, cluster, program)
     arrange_pools(state, cluster, rules)
     return state

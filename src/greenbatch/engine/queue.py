@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.ranked import sort_ranked
-from greenbatch.engine.records import Clock, Floats, Int32s, Job, Ranked, Table
+from greenbatch.engine.records import Clock, Job, Ranked, Table
 from greenbatch.engine.running import is_far
 from greenbatch.engine.state import Waiting
 from greenbatch.machine_code.compile import compiled, compiled_small
@@ -37,33 +37,19 @@ def enqueue(queue: Waiting, clock: Clock, new: Job, number: int) -> None:
 
 
 @compiled_small
-def _close_gap(column: Floats | Int32s, position: int, first: int, last: int, from_front: bool) -> None:
-    """Remove an entry of a column by moving those before it, or those after it."""
-    i = np.uint64(position)  # unsigned: a negative index would count from the end
-    if from_front:
-        stop = np.uint64(first)
-        while i > stop:
-            column[i] = column[i - np.uint64(1)]
-            i -= np.uint64(1)
-    else:
-        stop = np.uint64(last - 1)
-        while i < stop:
-            column[i] = column[i + np.uint64(1)]
-            i += np.uint64(1)
-
-
-@compiled_small
 def dequeue(queue: Waiting, clock: Clock, position: int) -> int:
     """Remove a waiting job by moving the shorter side of the queue; return the position that follows it."""
-    first, last = clock.first, clock.last
-    from_front = position - first < last - 1 - position
-    _close_gap(queue.job, position, first, last, from_front)
-    _close_gap(queue.processors, position, first, last, from_front)
-    _close_gap(queue.requested_s, position, first, last, from_front)
-    _close_gap(queue.score, position, first, last, from_front)
-    if from_front:
+    i, first, last = np.uint64(position), np.uint64(clock.first), np.uint64(clock.last - 1)
+    # Unsigned: a negative index would count from the end.
+    if i - first < last - i:
+        while i > first:
+            move(queue, i - np.uint64(1), i)
+            i -= np.uint64(1)
         clock.first += 1
         return position + 1
+    while i < last:
+        move(queue, i + np.uint64(1), i)
+        i += np.uint64(1)
     clock.last -= 1
     return position
 

@@ -91,6 +91,18 @@ def table_of(record: type, *shape: int) -> Any:
     return np.ndarray(shape, dtype, bytearray(size) if size < _SMALL else np.zeros(size, np.uint8))
 
 
+def fill(table: Any, columns: dict[str, Any]) -> None:
+    """Fill columns of a table with values, each of shape (n,) or one number, in blocks that fit into a cache."""
+    for first in range(0, table.shape[0], _BLOCK_ROWS):
+        rows = slice(first, first + _BLOCK_ROWS)
+        block = table[rows]
+        for name, values in columns.items():
+            block[name] = values[rows] if isinstance(values, np.ndarray) else values
+
+
+_BLOCK_ROWS = 4096
+
+
 def record_of(record: type[Row], **fields: float) -> Row:
     """A record with some fields filled in, the others zero."""
     table = table_of(record, 1)

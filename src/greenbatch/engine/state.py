@@ -22,7 +22,7 @@ from greenbatch.engine.power import build, ranked, supply  # noqa: F401  (regist
 from greenbatch.engine.power.balance import COLUMNS
 from greenbatch.engine.power.protocol import Power, always_allowed_w, is_commanded, power_of
 from greenbatch.engine.prediction.known import PREDICTOR_OF, Predictors, no_predictor
-from greenbatch.engine.records import Floats, Int32s, Ints, Table, table_of
+from greenbatch.engine.records import Floats, Int32s, Ints, Table, fill, table_of
 from greenbatch.engine.rules import EventRule, Rules
 from greenbatch.engine.views.interface import Attributes, Predicted
 from greenbatch.workload import Workload
@@ -157,7 +157,7 @@ def allocate(
 def new_state(
     workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, settings: dict[str, float],
     ahead_s: float = 0.0, *, observed: bool = False, downtimes: Table[records.Downtime] | None = None,
-    predictor: str = "requested",
+    predictor: str = "requested", score: Floats | None = None,
 ) -> State:  # fmt: skip
     """Create the state of one simulation: an empty machine at the first submission.
 
@@ -171,6 +171,7 @@ def new_state(
         observed: fill in the attributes, which few policies read.
         downtimes: times in which no job may run.
         predictor: what predicts run times, see `engine.prediction`.
+        score: of each job, if it never changes.
     """
     n, requested_s = len(workload), workload.requested_time_s
     slowest = min((each.speed for each in cluster.dvfs), default=1.0)
@@ -182,11 +183,13 @@ def new_state(
     rows = min(LOG_ROWS, log_rows(n))
     state = allocate(n, breaks, machine, power_of(site), rows, downtimes, predicts, feedback, capacity)
     jobs: Any = state.jobs
-    jobs["submit_s"], jobs["requested_s"], jobs["processors"] = workload.submit_s, requested_s, workload.processors
-    work_s(workload, cluster, rules, out=jobs["run_s"])
-    np.copyto(jobs["power_w"], workload.power_w, where=~np.isnan(workload.power_w))
-    jobs["user"] = workload.user
-    jobs["promised_s"] = jobs["planned_s"] = np.nan
+    columns = {
+        "submit_s": workload.submit_s, "requested_s": requested_s, "processors": workload.processors,
+        "run_s": work_s(workload, cluster, rules), "user": workload.user,
+        "power_w": np.where(np.isnan(workload.power_w), 0.0, workload.power_w),
+        "promised_s": np.nan, "planned_s": np.nan, **({} if score is None else {"score": score}),
+    }  # fmt: skip
+    fill(jobs, columns)
     if observed:
         state.attributes[:] = attributes_of(workload)
     set_rules(state, rules, settings)
@@ -195,19 +198,24 @@ def new_state(
         follows = preceding_rows(workload) >= 0
         jobs["submit_s"][follows] = np.inf
         state.clock.undated = first = int(np.count_nonzero(follows))
-    state.arrivals[first:] = np.argsort(jobs["submit_s"], kind="stable")[: n - first]
+    state.arrivals[first:] = in_order(workload.submit_s if first == 0 else jobs["submit_s"])[: n - first]
     in_order_s = workload.submit_s[state.arrivals[first:]]
     state.rules.twins = first > 0 or (in_order_s[1:] == in_order_s[:-1]).any()
     state.clock.now_s = in_order_s[0]
     return state
 
 
-def work_s(workload: Workload, cluster: Cluster, rules: Rules, out: Floats | None = None) -> Floats:
+def in_order(submit_s: Floats) -> Ints:
+    """Rows of jobs in order of submission, ties by row."""
+    if (submit_s[1:] >= submit_s[:-1]).all():
+        return np.arange(submit_s.size)
+    return np.argsort(submit_s, kind="stable")
+
+
+def work_s(workload: Workload, cluster: Cluster, rules: Rules) -> Floats:
     """Run time of each job on a pool, at most its request if overruns are killed; on nodes, that at speed 1. [s]"""
-    run_s = np.divide(workload.run_time_s, 1.0 if cluster.on_nodes else cluster.speed, out=out)
-    if rules.overrun == "kill" and not cluster.on_nodes:
-        np.minimum(run_s, workload.requested_time_s, out=run_s)
-    return run_s
+    run_s = workload.run_time_s / (1.0 if cluster.on_nodes else cluster.speed)
+    return np.minimum(run_s, workload.requested_time_s) if rules.overrun == "kill" and not cluster.on_nodes else run_s
 
 
 def set_rules(state: State, rules: Rules, settings: dict[str, float]) -> None:

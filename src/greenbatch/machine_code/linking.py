@@ -7,10 +7,12 @@ as Numba's front end leaves it until a `Whole`, an entry point, is linked from a
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 from numba.core import codegen, compiler
+from numba.core.typed_passes import InlineOverloads, NopythonRewrites
+from numba.core.untyped_passes import InlineClosureLikes
 
 
 class _Library(codegen.JITCodeLibrary):  # type: ignore[misc]
@@ -67,6 +69,10 @@ class Whole(_Library):
         passes.run(self._final_module, builder)
 
 
+_FOR_ARRAYS = {InlineOverloads, NopythonRewrites}
+"""Passes for expressions of whole arrays, which would create arrays."""
+
+
 def _compiler_of(library_class: type[_Library]) -> Any:
     """A compiler of functions to a class of libraries."""
 
@@ -78,6 +84,16 @@ def _compiler_of(library_class: type[_Library]) -> Any:
             if library is None:
                 self.state.library = library_class(target.codegen(), library_class.__name__)
                 self.state.library.enable_object_caching()
+
+        def define_pipelines(self) -> Any:
+            """Numba's passes, without those that find nothing in such a function and take a tenth of the time."""
+            inner = any(isinstance(each, CodeType) for each in self.state.func_id.code.co_consts)
+            idle = _FOR_ARRAYS if inner else {*_FOR_ARRAYS, InlineClosureLikes}
+            pipelines = super().define_pipelines()
+            for each in pipelines:
+                each.passes = [one for one in each.passes if one[0] not in idle]
+                each.finalize()
+            return pipelines
 
     return Compiler
 
