@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,7 +21,8 @@ from greenbatch.engine.prediction.known import PREDICTOR_OF, fill, learn, predic
 from greenbatch.engine.prediction.mixture import BINS, LEVELS, SHORTEST_S, Mixture, predict, quantile_s
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.simulate import simulate
+from greenbatch.engine.scores import uses
+from greenbatch.engine.simulate import run_program, simulate
 from greenbatch.engine.views.codec import state_of
 from greenbatch.engine.views.interface import Queue, Start, View
 from greenbatch.engine.views.session import Session
@@ -183,6 +187,72 @@ def test_rules_see_requests_without_a_predictor() -> None:
     asked = starts("short-as-requested+easy", jobs)
     np.testing.assert_array_equal(starts("short-as-predicted+easy", jobs), asked)
     assert (starts("short-as-predicted+easy", jobs, predictor="learned") != asked).any()
+
+
+def predicted_median_s(queue: Queue) -> Any:
+    return queue.predicted.expected_time_s
+
+
+def through_another(queue: Queue) -> Any:
+    return predicted_median_s(queue) + 0.001 * queue.wait_s
+
+
+def of_a_factory(read: Callable[[Queue], Any]) -> Callable[[Queue], Any]:
+    return lambda queue: read(queue) + 0.001 * queue.wait_s
+
+
+def in_a_module(queue: Queue) -> Any:
+    return HERE.predicted_median_s(queue) + 0.001 * queue.wait_s
+
+
+def around_another(queue: Queue) -> Any:
+    def median_s() -> Any:
+        return queue.predicted.expected_time_s
+
+    return median_s() + 0.001 * queue.wait_s
+
+
+HERE = sys.modules[__name__]
+
+
+class Median:
+    def __call__(self, queue: Queue) -> Any:
+        return queue.predicted.expected_time_s
+
+
+MEDIAN = Median()
+
+
+def of_an_object(queue: Queue) -> Any:
+    return MEDIAN(queue)
+
+
+READ_THROUGH = [through_another, of_a_factory(predicted_median_s), in_a_module, around_another]
+
+
+@pytest.mark.parametrize("rule", [*READ_THROUGH, of_an_object])
+def test_what_a_rule_reads_through_other_functions_is_known(rule: Any) -> None:
+    assert uses(rule, "predicted")
+
+
+def test_what_a_rule_never_reads_is_known() -> None:
+    def rule(queue: Queue) -> Any:
+        return np.log(queue.requested_time_s) + math.pi * float(SUN.step_s)
+
+    assert not uses(rule, "predicted")
+    assert not uses(through_another, "attributes")
+
+
+@pytest.mark.parametrize("predictor", ["requested", "learned"])
+def test_rules_see_predictions_through_other_functions(predictor: str) -> None:
+    """In a program whose rule is compiled the engine fills in what the rule uses, and zeros otherwise."""
+    jobs = busy_jobs(2)
+    for rule in READ_THROUGH:
+        found = run_program(
+            jobs, CLUSTER, SUN, Rules(predictor=predictor),
+            Program(name="own", backfill="easy", score=rule, fixed=False, compiled=rule),
+        )  # fmt: skip
+        np.testing.assert_array_equal(starts("short-as-predicted+easy", jobs, predictor=predictor), found.start_s)
 
 
 @pytest.mark.compiled

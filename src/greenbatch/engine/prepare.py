@@ -42,8 +42,7 @@ def prepare(
         asked = workload
         if level.speed != 1.0:
             asked = workload.with_columns(requested_time_s=workload.requested_time_s / level.speed)
-        queue = queue_of(asked, cluster, attributes=uses(program.score, "attributes"))
-        score = scores_of(program, queue, float(workload.submit_s.min()))
+        score = scores_of(program, queue_of(asked, cluster, program.score), float(workload.submit_s.min()))
         order = in_order(workload.submit_s)
         submit_s, by_arrival = workload.submit_s[order], score[order]
         twins = submit_s[1:] == submit_s[:-1]  # a sticky queue can have them in a different order

@@ -12,7 +12,7 @@ from greenbatch.machine_code.compile import compiled, compiled_small
 
 
 @compiled_small
-def move(queue: Waiting, row: int, to: int) -> None:
+def move(queue: Waiting, row: int | np.uint64, to: int | np.uint64) -> None:
     """Copy a row of the queue to another."""
     queue.job[to] = queue.job[row]
     queue.processors[to] = queue.processors[row]
