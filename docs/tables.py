@@ -56,6 +56,12 @@ CALLED = {
 """What messages call a part that is no scheduler's name."""
 
 
+SET: dict[tuple[str, ...], str] = {
+    ("follow",): "obey", ("sticky",): "sticky", ("forecast_error",): "one with errors", ("swap",): '"swap"',
+}  # fmt: skip
+"""What messages say is set, by the part or features of a row."""
+
+
 def combinations() -> str:
     """Every part of a scheduler, and with which features it goes."""
     known, kinds = capabilities(), tuple(capabilities().parts)
@@ -83,11 +89,12 @@ def refusals() -> str:
     known, rows = capabilities(), []
     for no in known.noes:
         who = ", ".join(f"`{name}`" for name in no.names or [n for n in known.parts[no.part] if no.is_about(n)])
-        beside = f" on {no.beside}" if no.beside else ""
+        beside = f" (beside {no.beside})" if no.beside else ""
         called = CALLED.get(no.part, "the scheduler")
         told = known.features.get(no.names[0], "") if no.part == "feature" and no.names else called
-        values = {"name": called, "part": told, "feature": "it", "without": "it",
-                  "value": "set", "set": "the scenario" if no.part == "preset" else "set"}  # fmt: skip
+        values = {"name": called, "part": told, "without": "it", "value": SET.get(no.names[:1], "set"),
+                  "feature": " or ".join(known.features[each] for each in no.features),
+                  "set": "the scenario" if no.part == "preset" else SET.get(no.features, "set")}  # fmt: skip
         rows.append((who, ", ".join(no.features) + beside, no.kind, markdown(no.problem.format(**values))))
     return table(("Part", "Does not go with", "Why", "What the message says"), rows)
 

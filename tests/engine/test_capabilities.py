@@ -74,16 +74,22 @@ def run(name: str, feature: str, beside: str = "") -> Any:
     jobs, cluster, site, rules = question(feature)
     if beside:
         cluster = question(beside)[1]
+    if name in OF_READY_JOBS and not cluster.on_nodes and feature != "powered":
+        jobs, cluster, _, with_pools = question("capacity")
+        rules = replace(with_pools, power_cap_w=rules.power_cap_w)
     how: Any = scheduler(name)
     if feature == "outages":
         how = DuringOutages(name, how, (OUTAGE,))
     return simulate(jobs, cluster, site, rules, how)
 
 
-WALKED = ("nodes", "boots", "capacity", "gpus", "power_cap", "import_limit", "outages")
+WALKED = (
+    "nodes", "boots", "capacity", "gpus", "power_cap", "import_limit", "overhead", "storage", "follow", "pool",
+    "powered", "outages",
+)  # fmt: skip
 PAIRS = [
     (kind, name, feature) for kind in ("policy", "backfilling") for name in capabilities().parts[kind]
-    for feature in WALKED if not (name in OF_READY_JOBS and feature not in ("capacity", "gpus"))
+    for feature in WALKED if not (name in OF_READY_JOBS and feature == "follow")  # nor with rules.pools
 ]  # fmt: skip
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
+import numba
 import numpy as np
 import pytest
 from cases import workload
@@ -20,13 +21,15 @@ from greenbatch.cluster import Cluster
 from greenbatch.engine.prediction.known import PREDICTOR_OF, fill, learn, predicts
 from greenbatch.engine.prediction.mixture import BINS, LEVELS, SHORTEST_S, Mixture, predict, quantile_s
 from greenbatch.engine.program import Program
+from greenbatch.engine.reads import may_read
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.scores import uses
 from greenbatch.engine.simulate import run_program, simulate
 from greenbatch.engine.views.codec import state_of
 from greenbatch.engine.views.interface import Queue, Start, View
 from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError
+from greenbatch.machine_code.compile import PLAIN
+from greenbatch.policies.registry import guard
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -189,20 +192,41 @@ def test_rules_see_requests_without_a_predictor() -> None:
     assert (starts("short-as-predicted+easy", jobs, predictor="learned") != asked).any()
 
 
+@numba.njit
 def predicted_median_s(queue: Queue) -> Any:
     return queue.predicted.expected_time_s
 
 
-def through_another(queue: Queue) -> Any:
-    return predicted_median_s(queue) + 0.001 * queue.wait_s
+READERS = (predicted_median_s,)
+
+
+def through_a_tuple(queue: Queue) -> Any:
+    return READERS[0](queue) + 0.001 * queue.wait_s
 
 
 def of_a_factory(read: Callable[[Queue], Any]) -> Callable[[Queue], Any]:
-    return lambda queue: read(queue) + 0.001 * queue.wait_s
+    def inner(queue: Queue) -> Any:
+        return read(queue) + 0.001 * queue.wait_s
+
+    return inner
 
 
-def in_a_module(queue: Queue) -> Any:
-    return HERE.predicted_median_s(queue) + 0.001 * queue.wait_s
+def by_number(queue: Queue) -> Any:
+    return queue[10][0] + 0.001 * queue.wait_s
+
+
+def by_name(queue: Queue) -> Any:
+    return getattr(queue, "predicted").expected_time_s + 0.001 * queue.wait_s  # noqa: B009
+
+
+def unpacked(queue: Queue) -> Any:
+    *_, known = queue
+    return known.expected_time_s + 0.001 * queue.wait_s
+
+
+def as_another(queue: Queue) -> Any:
+    same = queue
+    return same.predicted.expected_time_s + 0.001 * queue.wait_s
 
 
 def around_another(queue: Queue) -> Any:
@@ -212,47 +236,62 @@ def around_another(queue: Queue) -> Any:
     return median_s() + 0.001 * queue.wait_s
 
 
-HERE = sys.modules[__name__]
+def as_text(queue: Queue) -> Any:
+    return eval("queue.predicted.expected_time_s") + 0.001 * queue.wait_s  # noqa: S307
 
 
-class Median:
-    def __call__(self, queue: Queue) -> Any:
-        return queue.predicted.expected_time_s
+def as_a_table(queue: Queue) -> Any:
+    return queue._asdict()["predicted"].expected_time_s + 0.001 * queue.wait_s
 
 
-MEDIAN = Median()
+def part(queue: Queue) -> Any:
+    return 0.001 * queue.wait_s
 
 
-def of_an_object(queue: Queue) -> Any:
-    return MEDIAN(queue)
+@wraps(part)
+def around(queue: Queue) -> Any:
+    return queue.predicted.expected_time_s + part(queue)
 
 
-READ_THROUGH = [through_another, of_a_factory(predicted_median_s), in_a_module, around_another]
-
-
-@pytest.mark.parametrize("rule", [*READ_THROUGH, of_an_object])
-def test_what_a_rule_reads_through_other_functions_is_known(rule: Any) -> None:
-    assert uses(rule, "predicted")
-
-
-def test_what_a_rule_never_reads_is_known() -> None:
-    def rule(queue: Queue) -> Any:
-        return np.log(queue.requested_time_s) + math.pi * float(SUN.step_s)
-
-    assert not uses(rule, "predicted")
-    assert not uses(through_another, "attributes")
+READING = [
+    through_a_tuple, of_a_factory(predicted_median_s), by_number, by_name, unpacked, as_another, around_another,
+    as_text, as_a_table, around,
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("predictor", ["requested", "learned"])
-def test_rules_see_predictions_through_other_functions(predictor: str) -> None:
-    """In a program whose rule is compiled the engine fills in what the rule uses, and zeros otherwise."""
-    jobs = busy_jobs(2)
-    for rule in READ_THROUGH:
-        found = run_program(
-            jobs, CLUSTER, SUN, Rules(predictor=predictor),
-            Program(name="own", backfill="easy", score=rule, fixed=False, compiled=rule),
-        )  # fmt: skip
-        np.testing.assert_array_equal(starts("short-as-predicted+easy", jobs, predictor=predictor), found.start_s)
+@pytest.mark.parametrize("rule", READING)
+def test_a_rule_may_read_predictions_in_any_way(rule: Any, predictor: str) -> None:
+    """The engine fills in what a rule with machine code reads; otherwise it would see zeros."""
+    jobs, rules = busy_jobs(2, 60), Rules(predictor=predictor)
+    expected = starts("short-as-predicted+easy", jobs, predictor=predictor)
+    for compiled in (rule, None):
+        program = Program(name="own", backfill="easy", score=rule, fixed=False, compiled=compiled)
+        np.testing.assert_array_equal(run_program(jobs, CLUSTER, SUN, rules, program).start_s, expected)
+
+
+def test_what_a_rule_does_not_read_is_known() -> None:
+    def rule(queue: Queue) -> Any:
+        return np.log(queue.requested_time_s) + math.pi * float(SUN.step_s) / queue.processors
+
+    assert not may_read(rule, "predicted")
+    assert not may_read(guard(rule), "attributes")
+    assert may_read(rule, "processors")
+
+
+@pytest.mark.parametrize("predictor", ["requested", "learned"])
+def test_a_fixed_score_of_predictions_changes_with_them(predictor: str) -> None:
+    """A prediction is not known before the jobs that it is learned from have ended."""
+
+    def rule(queue: Queue) -> Any:
+        return queue.predicted.expected_time_s
+
+    jobs, rules = busy_jobs(2, 60), Rules(predictor=predictor)
+    found = [
+        run_program(jobs, CLUSTER, SUN, rules, Program(name="own", backfill="easy", score=rule, fixed=fixed)).start_s
+        for fixed in (True, False)
+    ]
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.compiled
@@ -265,6 +304,10 @@ def test_compiled_rules_and_plain_ones_see_the_same(predictor: str) -> None:
     jobs = busy_jobs(2, 120)
     found = simulate(jobs, CLUSTER, SUN, Rules(predictor=predictor), gb.scheduler(plain, backfill="easy"))
     np.testing.assert_array_equal(starts("short-as-predicted+easy", jobs, predictor=predictor), found.start_s)
+    with_machine_code = gb.scheduler(of_a_factory(predicted_median_s), backfill="easy")
+    assert PLAIN or with_machine_code.program(jobs).compiled is not None
+    again = simulate(jobs, CLUSTER, SUN, Rules(predictor=predictor), with_machine_code)
+    np.testing.assert_array_equal(again.start_s, found.start_s)
 
 
 @pytest.mark.parametrize("predictor", PREDICTORS)

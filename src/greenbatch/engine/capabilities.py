@@ -100,10 +100,13 @@ def features_of(
         "overhead": site is not None and site.has_overhead,
         "storage": site is not None and site.storage is not None,
         "outages": outages,
+        "forecast_error": "" if site is None or site.forecast_model.kind == "perfect" else site.forecast_model.kind,
         "follow": obeyed_text(workload, rules),
         "dvfs": rules.dvfs_level,
         "contention": cluster.contention != "none",
-        "sticky": rules.commitment if powered and rules.commitment == "sticky" else "",
+        "sticky": rules.commitment if rules.commitment == "sticky" else "",
+        "pool": not cluster.on_nodes,
+        "powered": not powered,
     }
     return {name: value for name, value in found.items() if value}
 

@@ -19,8 +19,9 @@ from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.placement import arrange, span
 from greenbatch.engine.outages import downtimes_of
 from greenbatch.engine.program import BACKFILLS, Program, charges_by_rank
+from greenbatch.engine.reads import may_read
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.scores import queue_of, scores_of, uses
+from greenbatch.engine.scores import queue_of, scores_of
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.state import State, in_order, new_state
 from greenbatch.errors import InputError
@@ -165,7 +166,10 @@ def rule_settings(program: Program) -> dict[str, float]:
         "wake_at_supply": program.backfill == "green" or wakes,
         "backfill": BACKFILLS[program.backfill],
         "ranking": ranking,
-        **{f"uses_{field}": changing is not None and uses(changing, field) for field in ("attributes", "predicted")},
+        **{
+            f"uses_{field}": changing is not None and (program.compiled is None or may_read(changing, field))
+            for field in ("attributes", "predicted")
+        },
         "commands": codes.BY_RANK if charges_by_rank(program) else codes.BY_POLICY * program.charges,
         **{name: SETTINGS[name].default for name in ("threshold_j", "weight_brown", "weight_cost", "weight_carbon")},
         **(program.settings or {}),

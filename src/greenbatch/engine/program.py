@@ -1,4 +1,4 @@
-"""The program that a scheduler gives to the engine, and the setup and result of a simulation."""
+"""The program that a scheduler gives to the engine."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from greenbatch.energy import Site
 from greenbatch.engine.decide import Ranking
 from greenbatch.engine.dependencies import follow_others
 from greenbatch.engine.machine.placement import PLACEMENTS
+from greenbatch.engine.reads import may_read
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.tables import read_table
@@ -109,9 +110,11 @@ class Scheduler(Protocol):
 
 
 def with_scores_of_now(program: Program, workload: Workload, rules: Rules) -> Program:
-    """The program; without scores in advance if some submissions, on which they may depend, are not known."""
-    is_early = program.score is not None and program.fixed
-    return replace(program, fixed=False) if is_early and follow_others(workload, rules) else program
+    """The program; without scores in advance if submissions or predictions, on which they may depend, are not known."""
+    if program.score is None or not program.fixed:
+        return program
+    is_predicted = (program.predictor or rules.predictor) != "requested" and may_read(program.score, "predicted")
+    return replace(program, fixed=False) if is_predicted or follow_others(workload, rules) else program
 
 
 def charges_by_rank(program: Program) -> bool:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterator
-from types import BuiltinFunctionType, FunctionType, ModuleType
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,52 +11,11 @@ from greenbatch.cluster import Cluster
 from greenbatch.engine.failures import refuse_scores
 from greenbatch.engine.prediction.known import predicts
 from greenbatch.engine.program import Program
+from greenbatch.engine.reads import may_read
 from greenbatch.engine.records import SHORT_S
 from greenbatch.engine.state import State, attributes_of
 from greenbatch.engine.views.interface import NOT_PREDICTED, Attributes, Predicted, Queue
-from greenbatch.machine_code.fingerprint import names_in
 from greenbatch.workload import Workload
-
-
-def uses(rule: Callable[..., Any], field: str) -> bool:
-    """Whether a rule, or a function that it may call, names a field of the queue, such as ``attributes``.
-
-    If in doubt, as with an object that can be called, it may.
-    """
-    todo: list[Any] = [rule]
-    seen: set[Any] = set()
-    for each in todo:  # which grows
-        function = inspect.unwrap(getattr(each, "py_func", each))
-        if not isinstance(function, FunctionType):
-            return True
-        if function in seen:
-            continue
-        seen.add(function)
-        names = set(names_in(function.__code__))
-        if field in names:
-            return True
-        todo += filter(_may_use, _named(function, names))
-    return False
-
-
-def _named(function: FunctionType, names: set[str]) -> Iterator[Any]:
-    """What the names in a function stand for, those in modules and in functions around it included."""
-    for cell in function.__closure__ or ():
-        yield cell.cell_contents
-    for value in (function.__globals__[name] for name in names & function.__globals__.keys()):
-        yield value
-        if isinstance(value, ModuleType) and not _is_library(value.__name__):
-            yield from (vars(value)[name] for name in names & vars(value).keys())
-
-
-def _may_use(value: Any) -> bool:
-    """Whether something that a rule names could be a function of the queue."""
-    library = isinstance(value, np.ufunc | BuiltinFunctionType) or _is_library(getattr(value, "__module__", "") or "")
-    return callable(value) and not library
-
-
-def _is_library(module: str) -> bool:
-    return module.partition(".")[0] in {"builtins", "math", "numba", "numpy"}
 
 
 def queue_now(state: State) -> Queue:
@@ -88,13 +45,13 @@ def queue_of(workload: Workload, cluster: Cluster, rule: Callable[..., Any]) -> 
 
     What the rule does not use of attributes and predictions is empty.
     """
-    attributes = attributes_of(workload).T if uses(rule, "attributes") else np.zeros((len(Attributes._fields), 0))
+    attributes = attributes_of(workload).T if may_read(rule, "attributes") else np.zeros((len(Attributes._fields), 0))
     return Queue(
         0.0, float(cluster.processors), float(cluster.processors), workload.submit_s.copy(), -workload.submit_s,
         workload.requested_time_s.copy(), workload.processors.astype(np.float64),
         np.where(np.isnan(workload.power_w), 0.0, workload.power_w), workload.user.astype(np.float64),
         Attributes(*attributes.copy()),
-        predicted_by_requests(workload.requested_time_s) if uses(rule, "predicted") else NOT_PREDICTED,
+        predicted_by_requests(workload.requested_time_s) if may_read(rule, "predicted") else NOT_PREDICTED,
     )  # fmt: skip
 
 

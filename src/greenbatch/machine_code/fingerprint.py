@@ -87,7 +87,7 @@ def _pieces(function: Any) -> list[Piece]:
         pieces += _of_value(cell.cell_contents, code)
     for each in function.__defaults__ or ():
         pieces += _of_value(each, code)
-    names = names_in(code)
+    names = _names(code)
     for name in names:
         if name in scope:
             pieces.append((name, None))
@@ -105,10 +105,10 @@ def _of_code(code: CodeType, doc: str | None) -> Iterator[str]:
             yield repr(each)
 
 
-def names_in(code: CodeType) -> list[str]:
+def _names(code: CodeType) -> list[str]:
     """All names in a function and in those that it defines."""
     return list(code.co_names) + [
-        name for each in code.co_consts if isinstance(each, CodeType) for name in names_in(each)
+        name for each in code.co_consts if isinstance(each, CodeType) for name in _names(each)
     ]
 
 

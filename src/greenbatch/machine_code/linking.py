@@ -11,7 +11,7 @@ from types import CodeType, SimpleNamespace
 from typing import Any
 
 from numba.core import codegen, compiler
-from numba.core.typed_passes import InlineOverloads, NopythonRewrites
+from numba.core.typed_passes import NopythonRewrites
 from numba.core.untyped_passes import InlineClosureLikes
 
 
@@ -69,7 +69,7 @@ class Whole(_Library):
         passes.run(self._final_module, builder)
 
 
-_FOR_ARRAYS = {InlineOverloads, NopythonRewrites}
+_FOR_ARRAYS = {NopythonRewrites}
 """Passes for expressions of whole arrays, which would create arrays."""
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
+from greenbatch.engine.capabilities import refuse
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SEED, Parameter, word
-from greenbatch.errors import InputError
 from greenbatch.policies.registry import planner
 from greenbatch.workload import Workload
 
@@ -82,8 +82,7 @@ def rolling(
         from greenbatch.policies.rolling_horizon import Plan, RollingHorizon, settings_of
 
         if is_perfect and not len(workload):
-            problem = "knows the future, so it cannot be driven from views"
-            raise InputError(problem, field="rolling", fix="use knowledge=sampled, or simulate it on a window")
+            refuse("rolling", [("knowledge", "perfect")], {"views": True})
         weights = settings_of(base.numbers)
         plan = Plan(base.program(workload), weights, count, horizon, slowdown, idle)
         known = truth(workload, cluster, site, rules) if is_perfect else Sampler(error, int(seed))

@@ -381,7 +381,7 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
     Raises:
         InputError: it requires a power supply or nodes that the scenario does not have, or it could starve jobs.
     """
-    from greenbatch.engine.capabilities import refuse
+    from greenbatch.engine.capabilities import features_of, refuse
 
     if made.needs_site and scenario.site is None:
         raise InputError(f"{made.name} needs a power supply", field="site", fix="use a scenario with a site")
@@ -390,8 +390,8 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
         problem = f'{made.name} delays jobs, which can starve them under commitment = "reconsider"'
         raise InputError(problem, field="settings.sticky", fix="set it to 1")
     where = scenario.cluster
-    machine = {"pool": not where.on_nodes, "boots": where.power_on == "on-demand", "powered": where.powered is None}
-    refuse(made.name, kinds_of(made), {name: scenario.name for name, holds in machine.items() if holds})
+    features = features_of(scenario.workload, where, scenario.site, rules)
+    refuse(made.name, kinds_of(made), dict.fromkeys(features, scenario.name))
     if made.observation.queue.per_node:
         _check_pairs(made, scenario)
     made = _with_pools(made, scenario)

@@ -315,6 +315,7 @@ def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, cluster: Clu
         InputError: it has errors, and the capacity of the cluster follows the power, which is known as it comes.
     """
     from greenbatch.energy import ForecastModel
+    from greenbatch.engine.capabilities import refuse
     from greenbatch.notes import Note
 
     if section.forecast is None:
@@ -322,9 +323,9 @@ def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, cluster: Clu
     with origin.blame("site", "forecast"):
         model = ForecastModel(**section.forecast.model_dump())
         told = replace(site, forecast_model=model)
-        if model.kind != "perfect" and cluster.powered is not None:
-            problem = f"is {model.kind}, and where capacity follows the power it is known as it comes"
-            raise InputError(problem, fix="leave site.forecast out, or cluster.gpus and cluster.capacity")
+    if model.kind != "perfect" and cluster.powered is not None:
+        with origin.blame("site"):
+            refuse("", (), {"forecast_error": model.kind, "capacity": True})
     note = f"schedulers are told a forecast, energies are those of what comes: {model.text}"
     return told if model.kind == "perfect" else replace(told, notes=(*site.notes, Note(note, level="change")))
 

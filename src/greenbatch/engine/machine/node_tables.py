@@ -1,4 +1,4 @@
-"""Tables of a machine whose jobs are placed on nodes, and how they are made from a cluster and its jobs."""
+"""Tables of a machine whose jobs are placed on nodes; `idle_nodes` and `demands` make them."""
 
 from __future__ import annotations
 

@@ -18,7 +18,6 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.cluster.capacity import USE_POWERED
 from greenbatch.engine.decide import decide
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.program import CompiledPolicy
@@ -27,7 +26,6 @@ from greenbatch.engine.records import Floats, Int32s
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
-from greenbatch.errors import InputError
 from greenbatch.machine_code.compile import compiled, whole
 from greenbatch.workload import Workload
 
@@ -196,10 +194,7 @@ def pack(decider: Packer, s: State) -> None:
 def packer_policy(size: float, bias: float, age: float, length: float, balance: float) -> CompiledPolicy:
     """The policy with its parameters."""
 
-    def begin(_: Workload, cluster: Cluster, __: Rules) -> Packer:
-        if cluster.powered is None:
-            problem = "packs ready jobs, which this machine does not have"
-            raise InputError(problem, field="packer", fix=USE_POWERED)
+    def begin(_: Workload, __: Cluster, ___: Rules) -> Packer:
         jobs = (np.zeros(MOST, np.int32), np.zeros(MOST), np.zeros(MOST + 1), np.zeros(MOST, np.int32))
         free = np.zeros(MOST_CUTS), np.zeros(MOST_CUTS, np.int32), np.zeros(MOST_CUTS, np.int32)
         return Packer(size, bias, age, length, balance, *jobs, np.zeros(MOST, np.int32), *free)

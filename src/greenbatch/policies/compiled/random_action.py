@@ -12,7 +12,6 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.cluster.capacity import USE_POWERED
 from greenbatch.engine.capacity.admission import choosable_jobs, choosable_position
 from greenbatch.engine.capacity.levels import look_ahead_s
 from greenbatch.engine.capacity.suspension import may_suspend
@@ -27,7 +26,6 @@ from greenbatch.engine.records import Ints
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import Action, apply, start_now, wait_until
-from greenbatch.errors import InputError
 from greenbatch.machine_code.compile import compiled, whole
 from greenbatch.workload import Workload
 
@@ -94,10 +92,7 @@ def act_at_random(decider: RandomAction, s: State) -> None:
 def random_policy(of: int, seed: int) -> CompiledPolicy:
     """The policy with its parameters."""
 
-    def begin(_: Workload, cluster: Cluster, rules: Rules) -> RandomAction:
-        if cluster.powered is None:
-            problem = "draws from ready jobs, which this machine does not have"
-            raise InputError(problem, field="random-action", fix=USE_POWERED)
+    def begin(_: Workload, __: Cluster, rules: Rules) -> RandomAction:
         return RandomAction(of, seed, 0 if rules.pools is None else rules.pools.ready, np.zeros(1, np.int64))
 
     return CompiledPolicy(name="random-action", begin=begin)
