@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from greenbatch.cluster.cluster import MOST_PROCESSORS
-from greenbatch.engine.capabilities import refuse_program
+from greenbatch.engine.capabilities import refuse
 from greenbatch.engine.prepare import check_slots
 from greenbatch.engine.program import Program
 from greenbatch.engine.views.interface import CAUSES, NOWHERE, Predicted, Running, View
@@ -132,7 +132,7 @@ def _check_supply(view: View, program: Program) -> None:
         if not np.isfinite(supply.origin_s):
             raise _refusal("supply.origin_s", f"is {supply.origin_s}", "give a finite time")
         if len(supply.load_limit_w):
-            refuse_program(program, {"import_limit": "hold", "views": True})
+            refuse(program.name, (), {"import_limit": "hold", "views": True})
     elif program.needs_site or program.backfill == "green":
         raise _refusal("supply", f"is empty, but {program.name} needs a power supply", "give its forecast")
 
