@@ -51,13 +51,16 @@ def backfillings() -> str:
 
 CALLED = {
     "bound": "a bound", "environment": "an environment", "knowledge": "a scheduler that knows the future",
-    "preset": "the agent",
+    "preset": "the agent", "search": "a search", "reward": "a term of the reward",
 }  # fmt: skip
 """What messages call a part that is no scheduler's name."""
 
 
 SET: dict[tuple[str, ...], str] = {
     ("follow",): "obey", ("sticky",): "sticky", ("forecast_error",): "one with errors", ("swap",): '"swap"',
+    ("no_commands",): "is missing or has another dispatch", ("unmeasured",): "a job", ("no_supply",): "the scenario",
+    ("no_prices",): "the scenario", ("no_carbon",): "the scenario",
+    ("fixed",): "the scenario",
 }  # fmt: skip
 """What messages say is set, by the part or features of a row."""
 
@@ -65,7 +68,11 @@ SET: dict[tuple[str, ...], str] = {
 def combinations() -> str:
     """Every part of a scheduler, and with which features it goes."""
     known, kinds = capabilities(), tuple(capabilities().parts)
-    alone = {"sticky", "dvfs", "contention", "pools", "swap", "due"}  # of no part by itself
+    # of no part by itself, or told by the rows of reasons
+    alone = {
+        "sticky", "reconsider", "dvfs", "contention", "pools", "swap", "due", "charge", "episodes", "partitions",
+        "backfilling", "placement", "supply", "unmodelled", "no_grid", "no_prices", "no_carbon", "no_commands",
+    }  # fmt: skip
     shown = [name for name in known.features if name not in alone]
     rows = []
     for kind in kinds:
@@ -93,8 +100,8 @@ def refusals() -> str:
         called = CALLED.get(no.part, "the scheduler")
         told = known.features.get(no.names[0], "") if no.part == "feature" and no.names else called
         values = {"name": called, "part": told, "without": "it", "value": SET.get(no.names[:1], "set"),
-                  "feature": " or ".join(known.features[each] for each in no.features),
-                  "set": "the scenario" if no.part == "preset" else SET.get(no.features, "set")}  # fmt: skip
+                  "feature": " or ".join(known.features.get(each, f"`{each}`") for each in no.features),
+                  "set": SET.get(no.features, "that")}  # fmt: skip
         rows.append((who, ", ".join(no.features) + beside, no.kind, markdown(no.problem.format(**values))))
     return table(("Part", "Does not go with", "Why", "What the message says"), rows)
 

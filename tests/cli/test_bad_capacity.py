@@ -81,7 +81,7 @@ SCENARIOS = [  # s.toml, what is said
     (POOLS + "redy = 3\n", "line 8: rules.pools.redy: unknown key (did you mean ready?)"),
     (
         POOLS.replace("gpus = 4\n", ""),
-        "line 6: rules.pools: are for a pool of processors and GPUs whose capacity follows",
+        "line 6: rules.pools: are for a machine whose capacity follows",
     ),
     (
         CAPACITY + 'kind = "constant"\nfraction = 1.5\n',

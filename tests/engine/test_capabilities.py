@@ -25,6 +25,7 @@ from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import CompiledPolicy, Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Decision, Start, View, Wait
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import InputError
 from greenbatch.metrics import measure
@@ -65,6 +66,10 @@ def question(feature: str) -> tuple[Any, Any, Any, Rules]:
     elif feature == "follow":
         before = np.where(np.arange(len(jobs)) == 1, jobs.job_id[0], 0)
         jobs, rules = jobs.with_columns(preceding_job=before), Rules(dependencies="obey")
+    elif feature == "no_supply":
+        site = None
+    elif feature == "unmeasured":
+        jobs = jobs.with_columns(power_w=np.full(len(jobs), np.nan))
     elif feature == "import_limit":
         site = replace(SITE, grid=replace(PRICE, import_limit_w=1e6, over_limit="hold"))
     return jobs.with_columns(recorded_wait_s=np.arange(float(len(jobs)))), cluster, site, rules
@@ -74,18 +79,25 @@ def run(name: str, feature: str, beside: str = "") -> Any:
     jobs, cluster, site, rules = question(feature)
     if beside:
         cluster = question(beside)[1]
-    if name in OF_READY_JOBS and not cluster.on_nodes and feature != "powered":
+    if name in OF_READY_JOBS and not cluster.on_nodes and feature not in ("fixed", "unmeasured"):
         jobs, cluster, _, with_pools = question("capacity")
         rules = replace(with_pools, power_cap_w=rules.power_cap_w)
-    how: Any = scheduler(name)
+    how: Any = scheduler(Next, backfill="easy") if name == "agent" else scheduler(name)
     if feature == "outages":
         how = DuringOutages(name, how, (OUTAGE,))
     return simulate(jobs, cluster, site, rules, how)
 
 
+class Next:
+    """The first waiting job is next."""
+
+    def decide(self, view: View) -> Decision:
+        return Start(0) if len(view.job_id) else Wait()
+
+
 WALKED = (
     "nodes", "boots", "capacity", "gpus", "power_cap", "import_limit", "overhead", "storage", "follow", "pool",
-    "powered", "outages",
+    "fixed", "no_supply", "unmeasured", "outages",
 )  # fmt: skip
 PAIRS = [
     (kind, name, feature) for kind in ("policy", "backfilling") for name in capabilities().parts[kind]
@@ -110,9 +122,11 @@ def ask_environment(jobs: Any, cluster: Any, site: Any, rules: Rules) -> None:
 
 
 REFUSED = {
-    ask_bound: {"nodes", "boots", "capacity", "gpus", "overhead", "storage", "follow"},
-    ask_environment: {"follow"},
-}
+    ask_bound: {
+        "nodes", "boots", "capacity", "gpus", "overhead", "storage", "follow", "no_supply", "unmeasured",
+    },
+    ask_environment: {"follow", "unmeasured"},
+}  # fmt: skip
 """What refuses which features, by hand: a row that is lost would be a bound that does not hold."""
 
 
@@ -122,7 +136,7 @@ def test_bounds_and_environments(ask: Any, feature: str) -> None:
     if feature not in REFUSED[ask]:
         ask(*question(feature))
         return
-    with pytest.raises(InputError, match=r"\((bounds are for|use) "):
+    with pytest.raises(InputError, match=r"\((bounds are for|use|set) "):
         ask(*question(feature))
 
 
@@ -142,13 +156,28 @@ def test_a_planner_of_ones_own_must_know_all_submissions() -> None:
 @pytest.mark.parametrize(("kind", "name", "feature"), PAIRS)
 def test_each_yes_runs_and_each_no_is_refused(kind: str, name: str, feature: str) -> None:
     spelled = NAMES.get(name, name) if kind == "policy" else f"fcfs+{name}"
-    no = capabilities().no(kind, name, feature)
+    no = capabilities().no("feature", "supply", feature) or capabilities().no(kind, name, feature)
     if no is not None:
-        with pytest.raises(InputError, match=r"use |leave"):
+        with pytest.raises(InputError, match=r"use |leave|set "):
             run(spelled, feature, no.beside)
         return
     outcome = run(spelled, feature)
     assert np.isfinite(outcome.start_s).any()
+
+
+@pytest.mark.parametrize("name", sorted(name for name, entry in entries().items() if entry.built_in))
+@pytest.mark.parametrize("part", ["easy", "conservative", "best-fit"])
+def test_names_ask_for_no_more_than_a_policy_does(name: str, part: str) -> None:
+    """A backfilling or a placement behind the name of a policy that has its own is refused before there are jobs."""
+    feature = "placement" if part == "best-fit" else "backfilling"
+    entry = entries()[name]
+    noes = [capabilities().no("policy", entry.row, each) for each in (feature, part)]
+    spelled = f"{name}+none+{part}" if feature == "placement" else f"{name}+{part}"
+    if noes != [None, None]:
+        with pytest.raises(InputError, match=r"use easy|use none|leave out"):
+            scheduler(spelled)
+    else:
+        assert scheduler(spelled).name == spelled
 
 
 def test_capacity_does_not_vary_on_nodes_yet() -> None:
@@ -179,7 +208,7 @@ def test_presets(kind: str, feature: str) -> None:
     made = agent(kind)
     assert ("preset", kind) in kinds_of(made)
     given = {feature, *(() if feature in ("nodes", "boots") else ("pool",))}
-    given |= {"powered"} if cluster.powered is None else set()
+    given |= {"fixed"} if cluster.powered is None else set()
     noes = [capabilities().no(*part, name) for part in kinds_of(made) for name in given]
     no = next((each for each in noes if each is not None), None)
     if no is None:

@@ -261,15 +261,15 @@ def test_a_policy_may_command_whenever_it_is_asked_for_a_job() -> None:
 
 
 GREEDY = battery(dispatch="greedy")
-NEEDS = 'use dispatch = "scheduler"'
+NEEDS = '(give storage with dispatch = "scheduler")'
 
 
 @pytest.mark.parametrize(
     ("how", "storage", "message"),
     [
         ("fcfs+charge", None, "site.storage: is missing, and fcfs+none+charge commands storage"),
-        ("fcfs+charge", GREEDY, f"site.storage.dispatch: is greedy, and fcfs+none+charge commands storage ({NEEDS})"),
-        (Forever(), GREEDY, f"site.storage.dispatch: is greedy, and Forever+none commands storage ({NEEDS})"),
+        ("fcfs+charge", GREEDY, f"site.storage: has dispatch = greedy, and fcfs+none+charge commands storage {NEEDS}"),
+        (Forever(), GREEDY, f"site.storage: has dispatch = greedy, and Forever+none commands storage {NEEDS}"),
         (Forever(), None, "site.storage: is missing, and Forever+none commands storage"),
         (Commander([float("nan")]), battery(), "Commander+none: commands storage to take nan W (give a finite number"),
         (Commander(["much"]), battery(), "Commander+none: commands storage to take 'much' W (give a finite number"),  # type: ignore[list-item]

@@ -39,7 +39,7 @@ class Planned:
     def program(self, workload: Workload) -> Program:
         decider = planner.lookahead_policy(self.numbers, baseline_rule(workload), self.fill)
         return Program(
-            name="planned", decider=decider, settings={"tick_s": 1800.0, "sticky": 0.0}, needs_site=True
+            name="planned", decider=decider, settings={"tick_s": 1800.0, "sticky": 0.0}
         )  # fmt: skip
 
     def policy(self) -> None:

@@ -151,7 +151,7 @@ def test_lptpn_written_as_a_policy_equals_lptpn(data: st.DataObject) -> None:
     jobs = workload(data.draw(job_lists(cluster.processors, data.draw(st.sampled_from(ESTIMATES)))))
     power, threshold_j = site(data.draw(supplies())), data.draw(st.integers(0, 400))
     rules = Rules(overrun=data.draw(st.sampled_from(["kill", "extend"])))
-    behind = Program(name="seam", decider=lptpn_policy(0.0), needs_site=True)  # woken at changes of supply
+    behind = Program(name="seam", decider=lptpn_policy(0.0))  # woken at changes of supply
     ours = simulate(jobs, cluster, power, rules, Decider(behind, LptpnInPython(threshold_j)))
     same(ours, simulate(jobs, cluster, power, rules, scheduler(f"lptpn:sigma={threshold_j}")))
 

@@ -403,7 +403,7 @@ def test_a_single_delay_is_refused_with_pairs() -> None:
 
 
 def test_pairs_need_nodes() -> None:
-    with pytest.raises(InputError, match="ineps-plus chooses nodes, and default has a pool of processors"):
+    with pytest.raises(InputError, match="ineps-plus chooses nodes, and the cluster is a pool of processors"):
         BatchEnv(load_scenario("default"), "ineps-plus", environments=1, jobs=10)
 
 

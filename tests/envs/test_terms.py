@@ -138,8 +138,7 @@ def test_every_term_ends_with_the_value_of_its_metric_on_nodes(
     )
     question = replace(question, cluster=replace(question.cluster, groups=groups, power_on=power_on))
     site = question.site is not None
-    env = BatchEnv(question, every_term("gas-marl" if site else "rlscheduler"), environments=1, jobs=40,
-                   backfill="none")  # fmt: skip
+    env = BatchEnv(question, every_term("rlscheduler"), environments=1, jobs=40, backfill="none")
     seen = env.reset([7])
     while len(seen.environment):
         seen, _, _ = env.step(np.zeros((1, 2), np.int64))

@@ -260,13 +260,13 @@ def test_a_model_says_what_it_does_not_fit(folder: Path, tmp_path: Path, questio
         model.check_fits(larger)
     hungry = replace(model, preset=model.preset.model_copy(update={"needs_site": True}))
     hungry.check_fits(question)
-    with pytest.raises(InputError, match=r"rlscheduler needs a power supply, tiny has none"):
+    with pytest.raises(InputError, match=r"rlscheduler needs a power supply"):
         hungry.check_fits(replace(question, site=None))
     raw = model.preset.model_dump(mode="json")
     raw["observation"]["queue"]["columns"][0]["feature"] = "power"
     powered = replace(model, preset=check(raw))
     unknown = replace(question.workload, power_w=np.full(len(question.workload), np.nan))
-    with pytest.raises(InputError, match=r"requires the power of jobs, which tiny does not state"):
+    with pytest.raises(InputError, match=r"job 1 has no power"):
         powered.check_fits(replace(question, workload=unknown))
 
 
@@ -289,7 +289,7 @@ def test_a_placement_follows_the_backfilling_of_a_planner(folder: Path, tmp_path
     program = found.program(question.workload)
     assert (found.name, program.placement, program.placement_seed) == (name, "random", 7)
     assert gb.scheduler(f"gas-marl-plus@{made}+none").program(question.workload).placement == "first"
-    with pytest.raises(InputError, match=rf"does not support backfilling \(write gas-marl-plus@{made} or .*\+none\)"):
+    with pytest.raises(InputError, match=r"does not support backfilling \(leave out \+easy\)"):
         gb.scheduler(f"gas-marl-plus@{made}+easy+pack")
     with pytest.raises(InputError, match="networks do not support a placement"):
         gb.scheduler(f"rlscheduler@{folder}+easy+pack")

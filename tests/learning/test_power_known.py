@@ -38,7 +38,7 @@ def test_terms_of_the_supply_need_one(nodes: Scenario, term: str) -> None:
 @pytest.mark.parametrize("term", ["energy_kwh", "edp_js", "edp_steps_js"])
 def test_terms_of_energy_need_power(nodes: Scenario, term: str) -> None:
     for question, fix in (
-        (without_power(nodes), "give static_power_w"),
+        (without_power(nodes), "use a scenario .* or nodes with static_power_w"),
         (replace(load_scenario("default"), site=None), "use a scenario"),
     ):
         message = rf"^reward\.terms\.{term}: is always 0, because the power of .* is not known \({fix}"

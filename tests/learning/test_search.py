@@ -347,7 +347,7 @@ def test_its_model_is_a_scheduler_with_a_parameter(small: Scenario, tmp_path: Pa
     for text, message in (
         (":makespan_bound=2", "makespan_bound is 2 (give 1.25 to 1.5)"),
         (":sample=1", "gas-marl-plus has no parameter 'sample' (it takes makespan_bound, brown, cost, carbon)"),
-        ("+easy", "gas-marl-plus considers every waiting job itself and does not support backfilling"),
+        ("+easy", "considers every job that could start itself and does not support backfilling (leave out +easy)"),
     ):
         with pytest.raises(InputError) as caught:
             scheduler(name + text)

@@ -266,7 +266,5 @@ def test_what_they_cannot_do_is_refused_in_one_line() -> None:
     for name in SEARCHES:
         with pytest.raises(InputError, match=f"{name}.*: cannot place jobs on nodes yet"):
             simulate(jobs, nodes, site, Rules(), scheduler(name))
-        with pytest.raises(InputError, match=f"{name} decides by itself, and conservative backfilling plans"):
-            simulate(jobs, CLUSTER, site, Rules(), scheduler(f"{name}+conservative"))
         with pytest.raises(InputError, match="evaluations is 59"):
             scheduler(f"{name}:evaluations=59")

@@ -155,7 +155,7 @@ def test_what_it_cannot_do_is_refused_in_one_line() -> None:
     refused: list[tuple[str, Callable[[], Any]]] = [
         ("does not know easy backfilling",
          lambda: simulate(jobs, CLUSTER, site, Rules(), scheduler("ga-published+easy"))),
-        ("ga-published: needs the power to come and the number of jobs",
+        ("ga-published.none needs a power supply",
          lambda: simulate(jobs, CLUSTER, None, Rules(), scheduler("ga-published"))),
         ("ga-published.none: needs the power to come and the number of jobs",
          lambda: ViewDriver(scheduler("ga-published").program(jobs), None, CLUSTER, Rules())),

@@ -99,7 +99,7 @@ def test_what_a_name_spells(
         ("ineps+easy", "scheduler 'ineps+easy': ineps is a preset (train it, and give ineps@FOLDER)"),
         (
             "ineps-plus@default+easy",
-            "ineps-plus@default+easy: ineps-plus chooses among the pairs that fit now and does not support backfilling "
+            "ineps-plus@default+easy: considers every job that could start itself and does not support backfilling "
             "(leave out +easy)",
         ),
         ("ineps@default", "ineps@default: is not a model (give the folder"),
@@ -113,8 +113,11 @@ def test_what_a_name_spells(
         ("f2+green:sigma=nan", "f2+green:sigma=nan: sigma is nan (give 0 to 1e15 J)"),
         ("f2+green:sigma=inf", "f2+green:sigma=inf: sigma is inf (give 0 to 1e15 J)"),
         ("f2+green:sigma=", "f2+green:sigma=: sigma is '' (give 0 to 1e15 J)"),
-        ("lptpn+easy", "lptpn+easy: lptpn considers every waiting job itself and does not support "
-                       "backfilling (write lptpn or lptpn+none)"),
+        ("lptpn+easy", "lptpn+easy: considers every job that could start itself and does not support "
+                       "backfilling (leave out +easy)"),
+        ("ga+conservative", "ga+conservative: decides by itself, and conservative backfilling plans for all jobs"),
+        ("packer+none+pack", "packer+none+pack: chooses the nodes itself and does not support a placement (leave out "
+                             "+pack)"),
         ("cheapest-start:tick=0", "cheapest-start:tick=0: tick is 0 (give 1 to 604800 s)"),
         ("cheapest-start:tick=1e-9", "cheapest-start:tick=1e-9: tick is 1e-9 (give 1 to 604800 s)"),
         ("cheapest-start:tick=1:horizon=31622400", "compares horizon / tick = 31,622,400 starts of each job, more than "
@@ -433,7 +436,7 @@ def test_a_policy_class_without_its_method_is_named(write: Write) -> None:
 
 def test_conservative_backfilling_takes_no_policy_object(write: Write) -> None:
     path = write(POLICY.format("return gb.Start(0)"))
-    line = "conservative backfilling gives every job a reservation, and leaves nothing to a policy's decisions"
+    line = "decides by itself, and conservative backfilling plans for all jobs (use easy, or a priority rule)"
     assert line in refusal(f"{path}:patient+conservative")
 
 

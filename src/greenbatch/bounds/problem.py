@@ -96,16 +96,9 @@ def problem_of(workload: Workload, cluster: Cluster, site: Site, rules: Rules, l
 
 
 def _check(workload: Workload, cluster: Cluster, site: Site, rules: Rules) -> None:
-    if type(cluster) is not Cluster:
-        raise InputError(f"is {cluster!r:.40}", field="cluster", fix="bounds are for a pool of processors")
-    if type(site) is not Site:
-        raise InputError(f"is {site!r:.40}", field="site", fix="bounds are for a site with a power series")
     refuse("a bound", [("bound", "oracle")], features_of(workload, cluster, site, rules))
     if not len(workload):
         raise InputError("has no jobs", field=workload.name, fix="choose a window with jobs")
-    if np.isnan(workload.power_w).any():
-        job = workload.job_id[np.isnan(workload.power_w)][0]
-        raise InputError(f"job {job} has no power", field="power_w", fix="set workload.power in the scenario")
     if workload.processors.max() > cluster.processors:
         problem = f"a job needs {workload.processors.max()} processors, the cluster has {cluster.processors}"
         raise InputError(problem, field="processors", fix="give a larger cluster or drop the job")

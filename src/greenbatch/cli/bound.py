@@ -63,6 +63,7 @@ def bound(
     from rich.console import Console
 
     from greenbatch.cli.app import COMMAND
+    from greenbatch.engine.capabilities import refuse
     from greenbatch.experiments.reports.bounds import bounds_table, write_bounds
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.reports.terminal import TerminalTable
@@ -79,10 +80,7 @@ def bound(
     ratios = RATIOS if makespan is None else [_number(text) for text in items(makespan, "--makespan")]
     question, chosen = load_scenario(scenario, trace=trace), workers_of(workers, ray) or 1
     given = None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")]
-    if question.cluster.powered is not None:
-        what = "a capacity that follows the power" if question.cluster.follows_power else "GPUs (cluster.gpus)"
-        problem, fix = f"has {what}, which the bound does not know", "use a pool of processors alone"
-        raise InputError(problem, field=question.name, fix=fix)
+    refuse("a bound", [("bound", "oracle")], question.features)  # before any window
     first, length = choose_windows(question, starts=given, jobs=jobs, whole=whole)
     if windows == "held-out":
         first, length = HELD_OUT_STARTS, HELD_OUT_JOBS

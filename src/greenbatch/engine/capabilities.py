@@ -15,7 +15,7 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.dependencies import obeyed_text
-from greenbatch.engine.program import Program
+from greenbatch.engine.program import Program, charges_by_rank
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.tables import read_table
 from greenbatch.errors import InputError
@@ -60,9 +60,9 @@ class Capabilities:
     noes: tuple[No, ...]
 
     def no(self, kind: str, name: str, feature: str) -> No | None:
-        """Why a part does not go with a feature; None if it does."""
-        noes = (no for no in self.noes if no.part == kind and no.is_about(name))
-        return next((no for no in noes if feature in no.features), None)
+        """Why a part does not go with a feature; None if it does, or else what holds always before what is `beside`."""
+        noes = [no for no in self.noes if no.part == kind and no.is_about(name) and feature in no.features]
+        return min(noes, key=lambda no: bool(no.beside), default=None)
 
 
 @cache
@@ -86,7 +86,8 @@ def features_of(
     workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, *, outages: bool = False
 ) -> dict[str, object]:  # fmt: skip
     """The features that a simulation has -> what is set, for messages."""
-    powered, pools = cluster.powered is not None, rules.pools
+    powered, pools, grid = cluster.powered is not None, rules.pools, None if site is None else site.grid
+    unmeasured = workload.job_id[np.isnan(workload.power_w)]
     found = {
         "nodes": cluster.on_nodes,
         "boots": cluster.power_on == "on-demand",
@@ -106,9 +107,36 @@ def features_of(
         "contention": cluster.contention != "none",
         "sticky": rules.commitment if rules.commitment == "sticky" else "",
         "pool": not cluster.on_nodes,
-        "powered": not powered,
+        "fixed": not powered,
+        "supply": site is not None,
+        "no_supply": site is None,
+        "no_grid": grid is None,
+        "no_prices": grid is None or not grid.has_money,
+        "no_carbon": grid is None or not grid.has_carbon,
+        "no_commands": no_commands(site),
+        "unmeasured": f"job {unmeasured[0]}" if unmeasured.size else "",
+        "unmodelled": not cluster.knows_power,
+        "reconsider": rules.commitment if rules.commitment != "sticky" else "",
     }
     return {name: value for name, value in found.items() if value}
+
+
+def no_commands(site: Site | None) -> str:
+    """Why no scheduler can command storage, the beginning of a sentence; empty if it can."""
+    if site is None or site.storage is None:
+        return "is missing"
+    return "" if site.storage.dispatch == "scheduler" else f"has dispatch = {site.storage.dispatch}"
+
+
+def with_settings(features: Mapping[str, object], settings: Mapping[str, float]) -> dict[str, object]:
+    """The features once the settings of a scheduler or an agent have replaced rules."""
+    return {**features, "reconsider": not settings["sticky"]} if "sticky" in settings else dict(features)
+
+
+def asked(backfilling: str, placement: str = "") -> dict[str, object]:
+    """What the name of a scheduler adds to a policy, as features; a backfilling is one by its own name, too."""
+    given: dict[str, object] = {"placement": placement}
+    return given if backfilling == "none" else {"backfilling": backfilling, backfilling: backfilling, **given}
 
 
 def parts_of(program: Program) -> list[tuple[str, str]]:
@@ -116,7 +144,8 @@ def parts_of(program: Program) -> list[tuple[str, str]]:
     decider = program.decider
     policy = program.row or ("rule" if decider is None else decider.name)
     plans = [("plan", "window")] if decider is not None and decider.learn is not None else []
-    return [("policy", policy), *plans, ("backfilling", program.backfill), ("placement", program.placement)]
+    named = [("backfilling", program.backfill), ("placement", program.placement)]
+    return [("policy", policy), *plans, *named, *program.parts]
 
 
 def first_no(
@@ -126,9 +155,10 @@ def first_no(
 
     Args:
         parts: kind and name of each part; the features are parts as well.
-        features: see `features_of`.
+        features: see `features_of`; those without a value are not there.
         knows: features that the policy says it knows.
     """
+    features = {name: value for name, value in features.items() if value}
     all_parts = [*parts, *(("feature", name) for name in features)]
     found = (
         (no, name, feature)
@@ -157,11 +187,14 @@ def refuse(
     if found is None:
         return
     (no, name, feature), known = found, capabilities().features
-    values = {"name": told, "part": known.get(name, told), "feature": known[feature], "set": features[feature],
-              "without": WITHOUT.get(feature, ""), "value": features.get(name, "")}  # fmt: skip
+    values = {
+        "name": told, "part": known.get(name, told), "feature": known.get(feature, feature), "set": features[feature],
+        "without": WITHOUT.get(feature, ""), "value": features.get(name, ""),
+    }  # fmt: skip
     raise InputError(no.problem.format(**values), field=no.field or told, fix=no.fix.format(**values))
 
 
 def refuse_program(program: Program, features: Mapping[str, object]) -> None:
     """`refuse` for a scheduler."""
+    features = {**with_settings(features, program.settings or {}), "charge": charges_by_rank(program)}
     refuse(program.name, parts_of(program), features, program.knows)

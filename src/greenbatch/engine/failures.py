@@ -12,6 +12,7 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.engine import codes
+from greenbatch.engine.capabilities import no_commands
 from greenbatch.engine.capacity.varying import FINISHED, REJECTED, Varying
 from greenbatch.engine.program import Program
 from greenbatch.engine.state import State
@@ -68,11 +69,8 @@ def refuse_command(name: str, site: Site | None, *, field: str = "site.storage")
     Raises:
         InputError: always.
     """
-    if site is None or site.storage is None:
-        fix = 'give storage with dispatch = "scheduler"'
-        raise InputError(f"is missing, and {name} commands storage", field=field, fix=fix)
-    problem = f"is {site.storage.dispatch}, and {name} commands storage"
-    raise InputError(problem, field="site.storage.dispatch", fix='use dispatch = "scheduler"')
+    fix = 'give storage with dispatch = "scheduler"'
+    raise InputError(f"{no_commands(site)}, and {name} commands storage", field=field, fix=fix)
 
 
 def check(

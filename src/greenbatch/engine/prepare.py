@@ -11,7 +11,6 @@ from greenbatch.engine import codes
 from greenbatch.engine.capabilities import features_of, refuse_program
 from greenbatch.engine.capacity.suspension import next_failure_s
 from greenbatch.engine.capacity.varying import Varying
-from greenbatch.engine.failures import refuse_command
 from greenbatch.engine.import_limit import ROUNDING
 from greenbatch.engine.machine.dvfs import level_of, levels_of, set_level
 from greenbatch.engine.machine.idle_nodes import compete_for_power
@@ -82,13 +81,6 @@ def _check_parts(
     if cluster.powered is not None and (more := np.flatnonzero(workload.gpus > cluster.gpus)).size:
         problem = f"job {workload.job_id[more[0]]} needs {workload.gpus[more[0]]} GPUs, the machine has {cluster.gpus}"
         raise InputError(problem, field="gpus", fix="give a machine with more GPUs (cluster.gpus), or drop the job")
-    green = program.backfill == "green" or program.needs_site
-    if green and site is None:
-        raise InputError(f"{program.name} needs a power supply", field="site", fix="use a scenario with a site")
-    powered = green or site is not None or program.backfill == "easy-green-order"
-    if powered and not cluster.knows_power and np.isnan(workload.power_w).any():
-        job = workload.job_id[np.isnan(workload.power_w)][0]
-        raise InputError(f"job {job} has no power", field="power_w", fix="set workload.power in the scenario")
     if cluster.processors > MOST_PROCESSORS:
         fix = f"at most {MOST_PROCESSORS:,}"
         raise InputError(f"{cluster.processors} are too many to simulate", field="cluster.processors", fix=fix)
@@ -97,8 +89,6 @@ def _check_parts(
     if beyond:
         problem = f"is {rules.power_cap_w:g}, but {beyond}"
         raise InputError(problem, field="rules.power_cap_w", fix="raise the cap or drop the job")
-    if charges_by_rank(program) and (site is None or site.storage is None or site.storage.dispatch != "scheduler"):
-        refuse_command(program.name, site)
     if site is not None and site.held_limit_w < np.inf:
         most_w = float(site.load_limit_w(site.held_limit_w).max())
         if beyond := _first_beyond(workload, cluster, most_w * (1.0 + ROUNDING), level):
@@ -139,15 +129,8 @@ def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
 
 
 def arrange_pools(state: State, cluster: Cluster, rules: Rules) -> None:
-    """Set the pools of a machine whose capacity follows the power.
-
-    Raises:
-        InputError: the machine has no pools.
-    """
+    """Set the pools of a machine whose capacity follows the power."""
     if not isinstance(state.capacity, Varying):
-        if rules.pools is not None:
-            fix = "describe a machine with capacity, or leave the pools out"
-            raise InputError("are for a machine whose capacity follows the power", field="rules.pools", fix=fix)
         return
     begin_s = float(state.clock.now_s)
     for name, value in ({} if rules.pools is None else rules.pools.counts(begin_s)).items():

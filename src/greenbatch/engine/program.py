@@ -59,7 +59,7 @@ class Program:
     """Creates the Python object that decides, for policies made for a machine or for a window of jobs; it gets the
     program with the scheduler's backfilling and settings."""
     row: str = ""
-    """Its row in ``capabilities.toml``; by default that of its decider, or of priority rules."""
+    """Its row in ``capabilities.toml``; by default the name of its decider, or ``rule``."""
     decider: CompiledPolicy | None = None
     """Decides instead of a priority rule, whose scores it may use."""
     score: Callable[[Queue], Any] | None = None
@@ -70,7 +70,8 @@ class Program:
     """The rule as machine code, for scores that change; None: run it as plain Python."""
     settings: dict[str, float] | None = None
     """Settings that override the engine's defaults and the scenario's rules, see `engine.settings.SETTINGS`."""
-    needs_site: bool = False
+    parts: tuple[tuple[str, str], ...] = ()
+    """Further rows of ``capabilities.toml``, kind and name of each, such as what an agent sees."""
     predictor: str | None = None
     """What predicts run times, see `engine.prediction`; by default as the scenario's rules say."""
     charges: bool = False

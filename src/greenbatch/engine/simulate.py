@@ -44,11 +44,11 @@ def simulate(workload: Workload, cluster: Cluster, site: Site | None, rules: Rul
     from greenbatch.engine.views.session import Session, run_policy
 
     program, policy = scheduler.program(workload), scheduler.policy()
-    if policy is None and program.policy is not None:
-        policy = program.policy(program, workload, cluster, site, rules)
-    if policy is not None:
-        return run_policy(Session(workload, cluster, site, rules, program), policy)
-    return run_program(workload, cluster, site, rules, program)
+    make = (lambda *_: policy) if policy is not None else program.policy
+    if make is None:
+        return run_program(workload, cluster, site, rules, program)
+    session = Session(workload, cluster, site, rules, program)  # first: it refuses what does not go together
+    return run_policy(session, make(program, workload, cluster, site, rules))
 
 
 def run_program(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, program: Program) -> Outcome:

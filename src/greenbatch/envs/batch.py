@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.cluster.capacity import USE_POWERED
+from greenbatch.engine.capabilities import refuse
 from greenbatch.engine.observe import batch as engine
 from greenbatch.engine.observe.image import CHANNELS
 from greenbatch.envs.simulations import Simulations
@@ -295,9 +295,7 @@ def most_in(submit_s: Floats, length_s: float) -> int:
 def _checked_episode(episode_s: float, scenario: Scenario) -> float:
     if not 0.0 <= episode_s < np.inf:
         raise InputError(f"is {episode_s:g}", field="episode_s", fix="give seconds, >= 0")
-    if episode_s and scenario.cluster.powered is None:
-        fix = f"{USE_POWERED}, or give jobs"
-        raise InputError("is for machines whose capacity follows the power", field="episode_s", fix=fix)
+    refuse("episode_s", (), {**scenario.features, "episodes": episode_s})
     return episode_s
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from greenbatch.engine.capabilities import features_of, refuse
+from greenbatch.engine.capabilities import refuse
 from greenbatch.engine.codes import NO_DELAY
 from greenbatch.engine.observe import replay as engine
 from greenbatch.engine.outcome import Outcome
@@ -77,8 +77,7 @@ def check_can_follow(env: BatchEnv) -> None:
         InputError: jobs run on nodes, are suspended by policies, or are never started at once.
     """
     name, where = env.preset.name, env.scenario
-    features = features_of(where.workload, where.cluster, where.site, where.rules)
-    refuse(where.name, [("environment", "replay")], features)
+    refuse(where.name, [("environment", "replay")], where.features)
     if env.layout.delays[0].kind != NO_DELAY:
         problem = f"of {name} do not begin with none, and recorded jobs start without a delay"
         raise InputError(problem, field="action.delays", fix='give {kind = "none"} first')

@@ -8,7 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from greenbatch.engine.capabilities import features_of, refuse
+from greenbatch.engine.capabilities import refuse
 from greenbatch.engine.capacity.value import UNTIL
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.failures import check
@@ -48,7 +48,7 @@ class Simulations:
             InputError: the program does not fit the scenario.
         """
         where = scenario.workload, scenario.cluster, scenario.site, scenario.rules
-        refuse("an environment", [("environment", "batch")], features_of(*where))
+        refuse("an environment", [("environment", "batch")], scenario.features)
         self.scenario, self.program, self.jobs, self.episode_s = scenario, program, jobs, episode_s
         trace: Any = prepare(*where, program, observed=True)
         self.trace = trace

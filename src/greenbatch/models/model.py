@@ -24,6 +24,7 @@ from greenbatch.files import stored_bytes
 from greenbatch.models.records import ACTOR, MODEL_FORMAT, ModelRecord
 from greenbatch.models.tensors import read_tensors
 from greenbatch.models.versioned import record_of
+from greenbatch.presets.preset import refuse_preset
 from greenbatch.presets.shapes import seen_by, shapes_of
 from greenbatch.storage import replacement, restore
 
@@ -85,13 +86,8 @@ class Model(Shown):
         """
         from greenbatch.presets.power import check_features
 
-        name, seen = self.preset.name, self.preset.observation
-        if scenario.site is None and (self.preset.needs_site or seen.supply.columns):
-            problem = f"{name} needs a power supply, {scenario.name} has none"
-            raise InputError(problem, file=self.folder, fix="use a scenario with a site")
-        if self.preset.sees_power and np.isnan(scenario.workload.power_w).any():
-            problem = f"{name} requires the power of jobs, which {scenario.name} does not state"
-            raise InputError(problem, file=self.folder, fix="set workload.power in the scenario")
+        name = self.preset.name
+        refuse_preset(self.preset, scenario)
         check_features(self.preset, scenario, self.folder)
         largest, there = self.normalizers.get("processors"), scenario.cluster.processors
         if largest is not None and there > largest:

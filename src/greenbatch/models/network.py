@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.engine.capabilities import refuse
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.observe.image import unpacked
 from greenbatch.engine.program import Program
@@ -160,11 +161,11 @@ class NetworkPolicy:
         """
         if not self.layout.per_node:
             return None
-        if view.cluster is None or not view.cluster.on_nodes:
-            problem = f"{self.model.preset.name} chooses nodes, and the cluster is a pool of processors"
-            raise InputError(problem, field="cluster", fix="use a cluster with [[cluster.groups]]")
-        if self._machines is None or self._machines.cluster is not view.cluster:
-            self._machines = MachineOfViews(view.cluster)
+        cluster = view.cluster
+        refuse(self.model.preset.name, [("preset", "pairs")], {"pool": cluster is None or not cluster.on_nodes})
+        assert cluster is not None  # noqa: S101  (refused above)
+        if self._machines is None or self._machines.cluster is not cluster:
+            self._machines = MachineOfViews(cluster)
         return self._machines(view)
 
     def memory(self) -> dict[str, Any]:
@@ -231,18 +232,11 @@ class NetworkScheduler:
         """Pickle without the session, which another process creates again."""
         return _ready, (self.name, self.model, self.backfill, self.settings, self.seed, self.eager)
 
-    def program(self, workload: Workload) -> Program:
-        """The engine's program for a window of jobs.
-
-        Raises:
-            InputError: the model requires the power of jobs, and it is unknown.
-        """
+    def program(self, workload: Workload) -> Program:  # noqa: ARG002  (the protocol's)
+        """The engine's program for a window of jobs."""
         from greenbatch.presets.layout import program_of
 
         made = program_of(self.model.preset, self.backfill)
-        if (made.needs_site or self.model.preset.sees_power) and np.isnan(workload.power_w).any():
-            problem = f"{self.model.preset.name} requires the power of jobs, which {workload.name} does not state"
-            raise InputError(problem, file=self.model.folder, fix="set workload.power in the scenario")
         return replace(made, name=self.name, settings={**(made.settings or {}), **self.settings})
 
     def policy(self) -> NetworkPolicy:

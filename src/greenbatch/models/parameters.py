@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import Parameter
-from greenbatch.errors import InputError
 from greenbatch.models.model import Model
 from greenbatch.models.policy_numbers import NUMBERS, searched_of
 
@@ -47,18 +46,8 @@ def policy_program(preset: Preset, numbers: Floats, workload: Workload, name: st
     return replace(entry.plan(workload, **{**entry.defaults, **given}), name=name)
 
 
-def policy_scheduler(
-    name: str, model: Model, parameters: Mapping[str, float], backfill: str, placement: str
-) -> PolicyScheduler:  # fmt: skip
-    """The scheduler of a model; given parameters replace those that were found.
-
-    Raises:
-        InputError: there is a backfilling or a placement, although the policy considers every job itself.
-    """
-    extra = backfill if backfill != "none" else placement
-    if extra:
-        fix = f"leave out +{extra}"
-        raise InputError(f"{model.preset.name} considers every waiting job itself", field=name, fix=fix)
+def policy_scheduler(name: str, model: Model, parameters: Mapping[str, float]) -> PolicyScheduler:
+    """The scheduler of a model; given parameters replace those that were found."""
     numbers = model.weights[NUMBERS].astype(np.float64)
     for k, each in enumerate(searched_of(model.preset)):
         numbers[k] = parameters.get(each.name, numbers[k])

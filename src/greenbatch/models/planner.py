@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from greenbatch.engine.power.protocol import BROWN, Weights
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import WEIGHTS, Parameter
-from greenbatch.errors import InputError
 from greenbatch.models.model import BOUND, Model
 from greenbatch.policies.compiled.lookahead.plan import lookahead_policy
 from greenbatch.policies.registry import entry_of
 from greenbatch.policies.rules import f2
+from greenbatch.presets.preset import kinds_of
 
 if TYPE_CHECKING:
     from greenbatch.presets.preset import Preset
@@ -65,11 +65,11 @@ def baseline_rule(workload: Workload, placement: str = "first", placement_seed: 
 
 def program_of(preset: Preset) -> Program:
     """The engine program of a planner, without its numbers."""
-    return Program(name=preset.name, settings=dict(preset.settings), needs_site=True)
+    return Program(name=preset.name, settings=dict(preset.settings), parts=tuple(kinds_of(preset)))
 
 
 def planner_scheduler(
-    name: str, model: Model, parameters: Mapping[str, float], backfill: str, placement: str, placement_seed: int,
+    name: str, model: Model, parameters: Mapping[str, float], placement: str, placement_seed: int,
     settings: Mapping[str, float],
 ) -> PlannerScheduler:  # fmt: skip
     """The scheduler of a planner's model.
@@ -79,25 +79,10 @@ def planner_scheduler(
         model: the model.
         parameters: the given ones of `parameters_of`. Between two bounds of the search, the model's weights are
             interpolated.
-        backfill: must be ``none`` because the planner considers every waiting job.
         placement: which nodes a job takes; ``first`` if empty.
         placement_seed: of random placements.
         settings: engine settings of commands to storage.
-
-    Raises:
-        InputError: there is a backfilling, or a placement although the model chooses nodes.
     """
-    if backfill != "none":
-        policy = name[: name.rindex(f"+{backfill}")]
-        fix = f"write {policy} or {policy}+none"
-        raise InputError(
-            f"{model.preset.name} considers every waiting job itself and does not support backfilling",
-            field=name,
-            fix=fix,
-        )
-    if placement and model.preset.chooses_nodes:
-        problem = f"{model.preset.name} chooses nodes itself and does not support a placement"
-        raise InputError(problem, field=name, fix=f"leave out +{placement}")
     target = parameters.get("makespan_bound", parameters_of(model)["makespan_bound"].default)
     joule = Weights(*(parameters.get(weight, parameters_of(model)[weight].default) for weight in WEIGHTS))
     numbers = numbers_at(model, target)

@@ -51,14 +51,14 @@ def _tried(*, model: float, makespan_bound: float, **_: float) -> PlannerSchedul
 
     name = MODELS[int(model)]
     found = find_model("gas-marl-plus", name)
-    return planner_scheduler(f"gas-marl-plus@{name}", found, {"makespan_bound": makespan_bound}, "none", "", 0, {})
+    return planner_scheduler(f"gas-marl-plus@{name}", found, {"makespan_bound": makespan_bound}, "", 0, {})
 
 
 def _knows_future(*, knowledge: float, **_: float) -> bool:
     return bool(knowledge)
 
 
-@planner("rolling", places=False, inside=_tried, knows_future=_knows_future, **_PARAMETERS)
+@planner("rolling", inside=_tried, knows_future=_knows_future, **_PARAMETERS)
 def rolling(
     _: Workload, *, knowledge: float, model: float, makespan_bound: float, futures: float, horizon: float,
     slowdown: float, idle: float, error: float, seed: float,
@@ -88,6 +88,4 @@ def rolling(
         known = truth(workload, cluster, site, rules) if is_perfect else Sampler(error, int(seed))
         return RollingHorizon(plan, known, cluster, rules)
 
-    return Program(
-        name="rolling", row="rolling", policy=policy, needs_site=True, settings={"sticky": 0.0, "tick_s": 0.0}
-    )
+    return Program(name="rolling", row="rolling", policy=policy, settings={"sticky": 0.0, "tick_s": 0.0})

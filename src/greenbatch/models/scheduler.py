@@ -6,13 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from greenbatch.engine.capabilities import asked, refuse
 from greenbatch.engine.settings import Parameter
-from greenbatch.errors import InputError
 from greenbatch.models import network, parameters, planner
 from greenbatch.models.model import Model
 from greenbatch.models.network import NetworkScheduler
 from greenbatch.models.parameters import PolicyScheduler
 from greenbatch.models.planner import PlannerScheduler
+from greenbatch.presets.preset import kinds_of
 
 ModelScheduler = NetworkScheduler | PlannerScheduler | PolicyScheduler
 """Every kind of scheduler that a model can be."""
@@ -44,11 +45,9 @@ def model_scheduler(
         InputError: a parameter, the backfilling or the placement does not suit the model, or its weights do not fit
             its network.
     """
+    refuse(name, kinds_of(model.preset), asked(backfill, placement))
     if model.preset.is_policy:
-        return parameters.policy_scheduler(name, model, options, backfill, placement)
+        return parameters.policy_scheduler(name, model, options)
     if model.preset.is_planner:
-        return planner.planner_scheduler(name, model, options, backfill, placement, placement_seed, settings)
-    if placement:
-        problem = f"{model.preset.name} is a network, and networks do not support a placement"
-        raise InputError(problem, field=name, fix=f"leave out +{placement}")
+        return planner.planner_scheduler(name, model, options, placement, placement_seed, settings)
     return network.network_scheduler(name, model, options, backfill, settings)

@@ -57,7 +57,7 @@ _PARAMETERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@planner("foresee", places=False, **_PARAMETERS)
+@planner("foresee", **_PARAMETERS)
 def foresee(
     _: Workload, *, price: float, slowdown: float, idle: float, reserve: float, filler: float, horizon: float,
     limit: float, backlog: float, tick: float, aging: float, density: float, wide: float, holds: float, learned: float,
@@ -87,6 +87,6 @@ def foresee(
         weights=Weights(**weights),
     )  # fmt: skip
     return Program(
-        name="foresee", decider=foresee_policy(decider, tick), needs_site=True, backfill="easy",
+        name="foresee", decider=foresee_policy(decider, tick), backfill="easy",
         settings={"tick_s": tick}, predictor="learned" if learned else "requested",
     )  # fmt: skip

@@ -66,7 +66,7 @@ def lptpn(_: Workload, *, sigma: float) -> Program:
     """
     from greenbatch.policies.compiled.lptpn import lptpn_policy
 
-    return Program(name="lptpn", decider=lptpn_policy(sigma), score=_power_time, needs_site=True)
+    return Program(name="lptpn", decider=lptpn_policy(sigma), score=_power_time)
 
 
 @planner("lptpn-published", sigma=SETTINGS["threshold_j"])
@@ -76,7 +76,7 @@ def lptpn_published(_: Workload, *, sigma: float) -> Program:
 
     settings = {"per_instant": 0.0, "tick_s": 0.0}  # its own rules of when to decide
     return Program(
-        name="lptpn-published", decider=lptpn_published_policy(sigma), score=_power_time, needs_site=True,
+        name="lptpn-published", decider=lptpn_published_policy(sigma), score=_power_time,
         settings=settings,
     )  # fmt: skip
 
@@ -101,11 +101,11 @@ def cheapest_start(
 
     decider = cheapest_start_policy(CheapestStart(hold, psi, reserve, short, horizon, Weights(**weights)), tick)
     return Program(
-        name="cheapest-start", decider=decider, score=_area_time, needs_site=True, settings={"tick_s": tick}
+        name="cheapest-start", decider=decider, score=_area_time, settings={"tick_s": tick}
     )  # fmt: skip
 
 
-@planner("random", backfills=True, seed=SEED)
+@planner("random", row="rule", seed=SEED)
 def random(workload: Workload, *, seed: float) -> Program:
     """A random order of the jobs, drawn with ``seed``."""
     order = np.random.default_rng(int(seed)).permutation(len(workload)).astype(np.float64)

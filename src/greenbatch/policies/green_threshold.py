@@ -33,7 +33,7 @@ _PARAMETERS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@planner("green-threshold", places=False, **_PARAMETERS)
+@planner("green-threshold", **_PARAMETERS)
 def green_threshold(
     _: Workload, *, share: float, slowdown: float, limit: float, shape: float, tick: float, order: float,
     **weights: float,
@@ -53,5 +53,5 @@ def green_threshold(
     decider = GreenThreshold(share, slowdown, limit, shape, Weights(**weights))
     return Program(
         name="green-threshold", decider=green_threshold_policy(decider), score=list(ORDERS.values())[int(order)],
-        fixed=True, needs_site=True, backfill="easy", settings={"tick_s": tick},
+        fixed=True, backfill="easy", settings={"tick_s": tick},
     )  # fmt: skip

@@ -16,7 +16,7 @@ PLACEMENT = "fastest"
 """The fastest nodes with room are those of the best completion time."""
 
 
-@planner("min-min", places=False)
+@planner("min-min")
 def min_min(_: Workload) -> Program:
     """The job with the earliest best completion time first, on the nodes of that time (Braun et al. 2001).
 
@@ -27,7 +27,7 @@ def min_min(_: Workload) -> Program:
     return Program(name="min-min", decider=min_min_policy(1.0), placement=PLACEMENT)
 
 
-@planner("max-min", places=False)
+@planner("max-min")
 def max_min(_: Workload) -> Program:
     """As ``min-min``, but the job with the latest best completion time first, so that long jobs do not come last."""
     return Program(name="max-min", decider=min_min_policy(-1.0), placement=PLACEMENT)

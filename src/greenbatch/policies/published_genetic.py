@@ -24,7 +24,6 @@ from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Slots, record_of, table_of
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.views.interface import Decision, Start, View
-from greenbatch.errors import InputError
 from greenbatch.policies.compiled.published_plans import EASY, GREEN, NO_BACKFILL, Batch, Planned, fitness_of
 from greenbatch.policies.orders import Order, large_first, order_crossover, rank_of, swap, swap_blocks
 from greenbatch.workload import Workload
@@ -145,17 +144,7 @@ def _by_blocks(order: Order, stream: Random) -> None:
 def published_genetic(
     stream: Random, eta: float, program: Program, workload: Workload, site: Site | None
 ) -> PublishedGenetic:  # fmt: skip
-    """The policy for a window of jobs.
-
-    Raises:
-        InputError: the backfilling is not one of the published code, or no window is known.
-    """
-    name = "ga-published"
-    if program.backfill not in BACKFILLS:
-        fix = "use " + " or ".join(BACKFILLS)
-        raise InputError(f"does not know {program.backfill} backfilling", field=name, fix=fix)
-    if site is None or not len(workload):
-        problem = "needs the power to come and the number of jobs, which no view shows"
-        raise InputError(problem, field=name, fix="simulate it on a window of a scenario with a site")
+    """The policy for a window of jobs, with a supply and a backfilling of `BACKFILLS`: the table refuses others."""
+    assert site is not None  # noqa: S101
     threshold_j = (program.settings or {}).get("threshold_j", SETTINGS["threshold_j"].default)
     return PublishedGenetic(stream, eta, BACKFILLS[program.backfill], threshold_j, len(workload), site)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from greenbatch.arguments import some_text
 from greenbatch.display import docstring
+from greenbatch.engine.capabilities import first_no
 from greenbatch.engine.program import Program, Scheduler
 from greenbatch.engine.settings import Parameter
 from greenbatch.engine.views.interface import Decision, Policy, Queue, View
@@ -43,19 +44,24 @@ class Entry:
     summary: str
     plan: Planner
     parameters: dict[str, Parameter]
-    backfills: bool
-    """Whether it can be combined with backfilling."""
+    row: str
+    """Its row in ``capabilities.toml``."""
     built_in: bool
     source: Any
     """The function, class or object it was made from."""
-    places: bool = True
-    """Whether it can be combined with a placement; otherwise it chooses the nodes itself."""
+    knows: tuple[str, ...] = ()
+    """Features that it knows, for a policy without a row of its own in ``capabilities.toml``."""
     maker: Callable[[], Policy] | None = None
     """Creates the Python object that decides; None for policies that the engine runs itself."""
     inside: Callable[..., Scheduler] | None = None
     """Creates the trained scheduler that the policy makes use of, by its parameters."""
     knows_future: Callable[..., bool] | None = None
     """Whether it knows what nobody can, by its parameters; such a policy is not causal."""
+
+    @property
+    def backfills(self) -> bool:
+        """Whether it can be combined with backfilling."""
+        return first_no([("policy", self.row)], {"backfilling": True}, self.knows) is None
 
     @property
     def defaults(self) -> dict[str, float]:
@@ -119,7 +125,7 @@ def _rule_entry(name: str, function: RuleFunction, *, fixed: bool = False) -> En
         score = function if built_in else guard(function)
         return Program(name=name, score=score, fixed=fixed, compiled=machine_code)
 
-    return Entry(name, _first_line(function), plan, {}, True, built_in, function)
+    return Entry(name, _first_line(function), plan, {}, "rule", built_in, function)
 
 
 def policy(name: str) -> Callable[[type], type]:
@@ -155,9 +161,9 @@ def _policy_entry(name: str, source: Any, maker: Callable[[], Policy]) -> Entry:
         return made
 
     def plan(_: Workload) -> Program:
-        return Program(name=name, charges=bool(getattr(source, "charges", False)))
+        return Program(name=name, row="agent", charges=bool(getattr(source, "charges", False)))
 
-    return Entry(name, _first_line(source), plan, {}, True, _is_built_in(source), source, maker=guarded)
+    return Entry(name, _first_line(source), plan, {}, "agent", _is_built_in(source), source, maker=guarded)
 
 
 def _check_class(name: str, made: type) -> None:
@@ -210,15 +216,15 @@ def entry_of(decider: Any, name: str | None = None) -> Entry:
 
 
 def planner(
-    name: str, *, backfills: bool = False, places: bool = True, inside: Callable[..., Scheduler] | None = None,
+    name: str, *, row: str = "", knows: tuple[str, ...] = (), inside: Callable[..., Scheduler] | None = None,
     knows_future: Callable[..., bool] | None = None, **parameters: Parameter,
 ) -> Callable[[Any], Any]:  # fmt: skip
     """Register a policy with its own engine program under a name (decorator).
 
     Args:
         name: its name on the command line.
-        backfills: whether it can be combined with backfilling.
-        places: whether it can be combined with a placement.
+        row: its row in ``capabilities.toml``, by default of its own name.
+        knows: features that it knows without such a row, such as ``backfilling``.
         inside: see `Entry.inside`.
         knows_future: see `Entry.knows_future`.
         parameters: its parameters, each with its default and range.
@@ -226,7 +232,7 @@ def planner(
 
     def register(function: Any) -> Any:
         built_in, summary = _is_built_in(function), _first_line(function)
-        _add(Entry(name, summary, function, parameters, backfills, built_in, function, places,
+        _add(Entry(name, summary, function, parameters, row or name, built_in, function, knows,
                    inside=inside, knows_future=knows_future))  # fmt: skip
         return function
 

@@ -54,7 +54,7 @@ class Published:
         return published_genetic(stream, self.eta, program, workload, site)
 
 
-@planner("ga-published", backfills=True, places=False, eta=ETA, seed=SEED)
+@planner("ga-published", eta=ETA, seed=SEED)
 def ga_published(_: Workload, *, eta: float, seed: float) -> Program:
     """GAS-MARL's genetic algorithm as its authors coded it, with its defects, for reproducing Tables 3 and 4.
 
@@ -64,12 +64,10 @@ def ga_published(_: Workload, *, eta: float, seed: float) -> Program:
     ``easy-schedgym`` and ``green``. Source: the code of GAS-MARL §5.3 (see docs/decisions).
     """
     settings = {"sticky": 1.0, "per_instant": 0.0, "tick_s": 0.0}  # its own rules of when to decide
-    return Program(
-        name="ga-published", row="ga-published", policy=Published(eta, int(seed)), needs_site=True, settings=settings
-    )
+    return Program(name="ga-published", row="ga-published", policy=Published(eta, int(seed)), settings=settings)
 
 
-@planner("ga", backfills=True, places=False, **_PARAMETERS)
+@planner("ga", **_PARAMETERS)
 def ga(_: Workload, **parameters: float) -> Program:
     """Search for the best order of the waiting jobs with a genetic algorithm, whenever jobs have arrived.
 
@@ -84,7 +82,7 @@ def ga(_: Workload, **parameters: float) -> Program:
     return _program("ga", genetic, **parameters)
 
 
-@planner("aco", backfills=True, places=False, **_PARAMETERS)
+@planner("aco", **_PARAMETERS)
 def aco(_: Workload, **parameters: float) -> Program:
     """As ``ga``, but with an ant colony system.
 

@@ -42,7 +42,7 @@ def _of_the_decider(queue: Queue) -> Scores:
     return queue.wait_s
 
 
-@planner("slurm-multifactor", backfills=True, **_PARAMETERS)
+@planner("slurm-multifactor", **_PARAMETERS)
 def slurm_multifactor(
     _: Workload, *, age: float, fairshare: float, size: float, partition: float, max_age: float, half_life: float,
     favor_small: float,

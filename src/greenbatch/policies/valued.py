@@ -42,7 +42,7 @@ _PACKER: dict[str, Any] = {
 }
 
 
-@planner("packer", places=False, **_PACKER)
+@planner("packer", **_PACKER)
 def packer(_: Workload, **weights: float) -> Program:
     """Start the set of ready jobs that fit together and weigh most, for machines whose capacity follows the power.
 
@@ -55,7 +55,7 @@ def packer(_: Workload, **weights: float) -> Program:
 
 
 @planner(
-    "random-action", places=False, seed=SEED,
+    "random-action", seed=SEED,
     of=word("which actions are drawn from; fitting: ready jobs that can start", "all", "allowed", "fitting"),
 )  # fmt: skip
 def random_action(_: Workload, *, of: float, seed: float) -> Program:

@@ -15,7 +15,7 @@ from greenbatch.engine.program import BACKFILLS, Program
 from greenbatch.engine.records import Column as Normalized
 from greenbatch.engine.records import Delay, dtype_of, with_attributes
 from greenbatch.errors import InputError
-from greenbatch.presets.preset import Column, Preset, queue_codes
+from greenbatch.presets.preset import Column, Preset, kinds_of, queue_codes
 
 _DELAYS = {"none": NO_DELAY, "releases": DELAY_RELEASES, "seconds": DELAY_FOR}
 
@@ -62,7 +62,7 @@ def program_of(made: Preset, backfill: str | None) -> Program:
         raise InputError(f"is {chosen!r}", field="backfill", fix=f"give one of {known}")
     sees = any(column.feature in features.FROM_PREDICTIONS for column in made.observation.queue.columns)
     return Program(
-        name=made.name, backfill=chosen, settings=dict(made.settings), needs_site=made.needs_site,
+        name=made.name, backfill=chosen, settings=dict(made.settings), parts=tuple(kinds_of(made)),
         predictor=None if sees else "requested",
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from greenbatch.cluster.capacity import USE_POWERED
+from greenbatch.engine.capabilities import refuse
 from greenbatch.engine.observe.reward_terms import ACCRUED_COST, FINISHED_VALUE, TERMS
 from greenbatch.errors import InputError
 
@@ -26,6 +26,8 @@ OF_CARBON = frozenset(("carbon_kg",))
 """Reward terms that are undefined without carbon intensities."""
 OF_POOLS = frozenset(name for name, term in TERMS.items() if FINISHED_VALUE <= term.code <= ACCRUED_COST)
 """Reward terms of value and lateness, which are 0 where capacity does not follow the power."""
+KINDS = {"supply": OF_SUPPLY, "money": OF_MONEY, "carbon": OF_CARBON, "energy": OF_ENERGY, "value": OF_POOLS}
+"""Kind of reward in ``capabilities.toml`` -> its terms."""
 OF_NODES = frozenset((
     "static_power", "dynamic_power", "energy_estimate", "energy_of_others", "added_energy", "relative_energy",
     "relative_tail", "relative_load_tail", "relative_progress", "relative_load_progress",
@@ -50,28 +52,11 @@ def check_reward(made: Preset, scenario: Scenario, costs: Iterable[str] = ()) ->
     weights = [made.reward.terms, *(each for each in later if isinstance(each, dict))]
     if not any(value for each in weights for value in each.values()):
         raise InputError("all weights are 0", field="reward.terms", fix="give at least one that is not 0")
-    supplied, cluster = scenario.site is not None, scenario.cluster
-    powered = supplied or cluster.knows_power
+    features = dict.fromkeys(scenario.features, scenario.name)
     fields = {name: f"training.constraints.{name}" for name in costs}
     fields |= {name: f"reward.terms.{name}" for each in weights for name, value in each.items() if value}
     for name, field in fields.items():
-        if name in OF_SUPPLY and not supplied and not made.needs_site:
-            problem, fix = f"needs a power supply, {scenario.name} has none", "use a scenario with a site"
-            raise InputError(problem, field=field, fix=fix)
-        grid = None if scenario.site is None else scenario.site.grid
-        if name in OF_MONEY and (grid is None or not grid.has_money):
-            problem, fix = f"needs prices, {scenario.name} has none", "describe [site.grid.price]"
-            raise InputError(problem, field=field, fix=fix)
-        if name in OF_CARBON and (grid is None or not grid.has_carbon):
-            problem, fix = f"needs carbon intensities, {scenario.name} has none", "describe [site.grid.carbon]"
-            raise InputError(problem, field=field, fix=fix)
-        if name in OF_POOLS and cluster.powered is None:
-            problem = f"is always 0, because the capacity of {scenario.name} does not follow the power"
-            raise InputError(problem, field=field, fix=USE_POWERED)
-        if name in OF_ENERGY and not powered:
-            nodes = cluster.on_nodes
-            problem = f"is always 0, because the power of {scenario.name} is not known"
-            raise InputError(problem, field=field, fix=FIX if nodes else "use a scenario with a site")
+        refuse(field, [("reward", kind) for kind, names in KINDS.items() if name in names], features)
 
 
 def check_features(made: Preset, scenario: Scenario, file: Path | None = None) -> None:

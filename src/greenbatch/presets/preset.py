@@ -381,17 +381,8 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
     Raises:
         InputError: it requires a power supply or nodes that the scenario does not have, or it could starve jobs.
     """
-    from greenbatch.engine.capabilities import features_of, refuse
-
-    if made.needs_site and scenario.site is None:
-        raise InputError(f"{made.name} needs a power supply", field="site", fix="use a scenario with a site")
+    refuse_preset(made, scenario)
     rules = scenario.rules
-    if made.chooses_delays and not made.settings.get("sticky", rules.commitment == "sticky"):
-        problem = f'{made.name} delays jobs, which can starve them under commitment = "reconsider"'
-        raise InputError(problem, field="settings.sticky", fix="set it to 1")
-    where = scenario.cluster
-    features = features_of(scenario.workload, where, scenario.site, rules)
-    refuse(made.name, kinds_of(made), dict.fromkeys(features, scenario.name))
     if made.observation.queue.per_node:
         _check_pairs(made, scenario)
     made = _with_pools(made, scenario)
@@ -419,6 +410,17 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
     return made.model_copy(update={"observation": seen.model_copy(update=tables)})
 
 
+def refuse_preset(made: Preset, scenario: Scenario) -> None:
+    """Refuse an agent that does not go with a scenario, see ``capabilities.toml``.
+
+    Raises:
+        InputError: it does not.
+    """
+    from greenbatch.engine.capabilities import refuse, with_settings
+
+    refuse(made.name, kinds_of(made), with_settings(scenario.features, made.settings))
+
+
 def kinds_of(made: Preset) -> list[tuple[str, str]]:
     """What a preset shows to its agent, as parts of the table of what works with what."""
     from greenbatch.engine.observe.features import OF_TICKS
@@ -427,8 +429,12 @@ def kinds_of(made: Preset) -> list[tuple[str, str]]:
     shown = {
         "jobs": not seen.queue.per_node, "pairs": seen.queue.per_node, "image": seen.image.ticks > 0,
         "ticks": any(column.feature in OF_TICKS for column in seen.supply.columns),
+        "supply": made.needs_site or any(column.feature not in OF_TICKS for column in seen.supply.columns),
+        "power": made.sees_power, "delays": made.chooses_delays, "node-prices": made.chooses_nodes,
+        "network": not (made.is_planner or made.is_policy),
     }  # fmt: skip
-    return [("preset", name) for name, holds in shown.items() if holds]
+    policy = "lookahead" if made.is_planner else made.network["policy"] if made.is_policy else "agent"
+    return [("policy", policy), *(("preset", name) for name, holds in shown.items() if holds)]
 
 
 def _with_pools(made: Preset, scenario: Scenario) -> Preset:

@@ -325,7 +325,7 @@ def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, cluster: Clu
         told = replace(site, forecast_model=model)
     if model.kind != "perfect" and cluster.powered is not None:
         with origin.blame("site"):
-            refuse("", (), {"forecast_error": model.kind, "capacity": True})
+            refuse("", (), {"forecast_error": model.kind, "capacity" if cluster.follows_power else "gpus": True})
     note = f"schedulers are told a forecast, energies are those of what comes: {model.text}"
     return told if model.kind == "perfect" else replace(told, notes=(*site.notes, Note(note, level="change")))
 

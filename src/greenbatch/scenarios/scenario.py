@@ -100,6 +100,13 @@ class Scenario(Shown):
         }
 
     @property
+    def features(self) -> dict[str, object]:
+        """The features of the table of what works with what that it has, see ``capabilities.toml``."""
+        from greenbatch.engine.capabilities import features_of
+
+        return features_of(self.workload, self.cluster, self.site, self.rules)
+
+    @property
     def inputs(self) -> dict[str, str]:
         """File name -> SHA-256 of every input file."""
         return {**self.workload.sources, **self.cluster.sources, **(self.site.inputs if self.site is not None else {})}
@@ -394,14 +401,15 @@ def _check_pools(section: ScenarioFile, rules: Rules, origin: Origin) -> None:
     Raises:
         InputError: it has none.
     """
+    from greenbatch.engine.capabilities import refuse
+
     if rules.pools is None or (section.cluster.pooled and section.cluster.powered):
         return
     if "cluster" in origin.outside:
         problem = f"describes nodes, and the pools of {section.name} are for processors and GPUs that are switched off"
         raise InputError(problem, field="--cluster", fix="leave it out, or choose a scenario without [rules.pools]")
-    with origin.blame("rules", "pools"):
-        fix = "give cluster.gpus or [cluster.capacity], or leave the pools out"
-        raise InputError("are for a pool of processors and GPUs whose capacity follows the power", fix=fix)
+    with origin.blame("rules"):
+        refuse("", (), {"pools": True, "fixed": True})
 
 
 def _trace_keys(trace: str | Path) -> dict[str, Any]:

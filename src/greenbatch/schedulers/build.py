@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard, overload
 
 from greenbatch import data_catalog, provenance
 from greenbatch.arguments import some_text
+from greenbatch.engine.capabilities import asked, refuse
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.program import Program
 from greenbatch.engine.program import Scheduler as Simulated
@@ -90,14 +91,6 @@ class Scheduler:
             return replace(made, backfill=self.backfill) if self.entry.backfills else made
         from greenbatch.policies.compiled.conservative import CONSERVATIVE
 
-        if self.entry.maker is not None:
-            raise InputError(
-                "conservative backfilling gives every job a reservation, and leaves nothing to a policy's decisions",
-                field=self.name, fix="use another backfilling, or a priority rule",
-            )  # fmt: skip
-        if made.decider is not None or made.policy is not None:
-            problem = f"{self.entry.name} decides by itself, and conservative backfilling plans for all jobs"
-            raise InputError(problem, field=self.name, fix="use easy")
         settings = {**(made.settings or {}), "tick_s": 0.0}  # reservations are wake-ups of their own
         return replace(made, decider=CONSERVATIVE, settings=settings)
 
@@ -149,6 +142,7 @@ def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None
     first, charge = split_charge(f"+{backfill or 'none'}")
     backfill_name, settings = _backfilling(first.removeprefix("+") or "none", shown)
     settings |= _commands(charge, shown)
+    refuse(shown, [("policy", entry.row)], asked(backfill_name), entry.knows)
     return Scheduler(shown, entry, {}, backfill_name, settings)
 
 
@@ -232,9 +226,6 @@ def _named(spec: str) -> Scheduler | ModelScheduler:
         spelled, preset = "+".join(filter(None, (policy, backfill, placement, charge))), model["preset"]
         loaded = find_model(preset, model["folder"], field=spelled)
         chosen = numbers(given, parameters_of(loaded), preset, spelled)
-        if loaded.preset.observation.queue.per_node and backfill_name != "none":
-            problem = f"{preset} chooses among the pairs that fit now and does not support backfilling"
-            raise InputError(problem, field=spelled, fix=f"leave out +{backfill}")
         return model_scheduler(spelled, loaded, chosen, backfill_name, settings, where, seed)
     if policy_name.endswith("@") and ".py:" not in policy_name:
         fix = f"write {policy_name}FOLDER, or the name of a shipped model: see greenbatch schedulers"
@@ -242,16 +233,7 @@ def _named(spec: str) -> Scheduler | ModelScheduler:
     _refuse_preset(policy_name, spec)
     entry = find_entry(policy_name, spec)
     parameters = numbers(given, entry.parameters, policy_name, spec)
-    if backfill_name != "none" and not entry.backfills:
-        raise InputError(
-            f"{policy_name} considers every waiting job itself and does not support backfilling", field=spec,
-            fix=f"write {policy_name} or {policy_name}+none",
-        )  # fmt: skip
-    if placement and not entry.places:
-        fix = f"write {policy_name} or {policy_name}+none"
-        raise InputError(
-            f"{policy_name} chooses the nodes itself and does not support a placement", field=spec, fix=fix
-        )
+    refuse(spec.strip(), [("policy", entry.row)], asked(backfill_name, placement), entry.knows)
     name = "+".join(filter(None, (policy, backfill, placement, charge)))
     return Scheduler(name, entry, parameters, backfill_name, settings, where, seed)
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from greenbatch.cluster.cluster import MOST_PROCESSORS
-from greenbatch.engine.capabilities import refuse
+from greenbatch.engine.capabilities import parts_of, refuse
 from greenbatch.engine.prepare import check_slots
 from greenbatch.engine.program import Program
 from greenbatch.engine.views.interface import CAUSES, NOWHERE, Predicted, Running, View
@@ -133,8 +133,8 @@ def _check_supply(view: View, program: Program) -> None:
             raise _refusal("supply.origin_s", f"is {supply.origin_s}", "give a finite time")
         if len(supply.load_limit_w):
             refuse(program.name, (), {"import_limit": "hold", "views": True})
-    elif program.needs_site or program.backfill == "green":
-        raise _refusal("supply", f"is empty, but {program.name} needs a power supply", "give its forecast")
+    else:
+        refuse(program.name, parts_of(program), {"no_supply": True, "views": True}, program.knows)
 
 
 def _check_storage(view: View) -> None:

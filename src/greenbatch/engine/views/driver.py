@@ -64,7 +64,8 @@ class ViewDriver:
             InputError: the capacity follows the power, or on nodes, the scheduler depends on what a view does not show.
         """
         features = features_of(workload_of(Memory()), cluster, None, rules, outages=bool(program.outages))
-        refuse_program(program, {**features, "views": True})
+        known = {name: value for name, value in features.items() if not name.startswith("no_")}  # not in a view yet
+        refuse_program(program, {**known, "views": True})
         self.program, self.policy, self.cluster, self.rules = program, policy, cluster, rules
         self.memory, self._steer = Memory(), steer
         self._decider: Any = None

@@ -102,7 +102,7 @@ def make_plan(
     """
     from greenbatch.presets.constraints import with_costs
     from greenbatch.presets.power import check_features, check_reward
-    from greenbatch.presets.preset import preset
+    from greenbatch.presets.preset import preset, refuse_preset
     from greenbatch.scenarios import load_scenario
 
     made = _overridden(preset(preset_name), overrides or {})
@@ -110,6 +110,7 @@ def make_plan(
     table = {**made.training, **{key: value for key, value in given.items() if value is not None}}
     settings = read_training(table)
     made = made.model_copy(update={"reward": with_costs(made.reward, settings.constraints)})
+    refuse_preset(made, scenario)
     check_reward(made, scenario, costs=settings.constraints)
     check_features(made, scenario)
     if windows not in MODES:

@@ -14,6 +14,7 @@ import numpy as np
 from greenbatch.energy import Site
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.accounts import books
+from greenbatch.engine.capabilities import refuse
 from greenbatch.engine.power.costs import costs_of, rates_of
 from greenbatch.engine.power.protocol import Weights as Joule
 from greenbatch.engine.simulate import simulate
@@ -76,13 +77,10 @@ class WeighedTrial(Trial):
         if not preferences.any(axis=1).all():
             fix = "give weights of brown energy, cost and carbon, at least one above 0"
             raise InputError("weighs nothing", field="training.search.preferences", fix=fix)
-        if self.scenario.site is None or self.scenario.site.grid is None:
-            raise InputError("has no grid", field="site.grid", fix="use a scenario with prices")
-        if self.scenario.site.storage is not None:
-            problem, fix = "is not known to this search", "train without it; the model can be used with it"
-            raise InputError(problem, field="site.storage", fix=fix)
+        refuse("the search", [("search", "weighed")], self.scenario.features)
         self.preferences = preferences / preferences.sum(axis=1, keepdims=True)
         self._references: dict[int, Reference] = {}
+        assert self.scenario.site is not None  # noqa: S101  (refused above)
         self._idle = Idle(self.scenario.site, self.scenario.cluster.idle_power_w)
 
     def joules(self, count: int) -> list[tuple[Joule, Ints]]:

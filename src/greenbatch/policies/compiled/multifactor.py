@@ -17,6 +17,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.cluster.priority import Priority, PriorityWeights
+from greenbatch.engine.capabilities import refuse
 from greenbatch.engine.decide import decide
 from greenbatch.engine.limits import can_be_next
 from greenbatch.engine.program import CompiledPolicy
@@ -209,8 +210,7 @@ def _of_partitions(workload: Workload, priority: Priority, weights: PriorityWeig
         problem = "weights partitions, but the cluster states no priority of its partitions"
         raise InputError(problem, field="slurm-multifactor", fix="give the slurm.conf as the cluster")
     if not len(workload):
-        problem = "weights partitions, which a view does not show"
-        raise InputError(problem, field="slurm-multifactor", fix="give partitions the weight 0 and one tier")
+        refuse("slurm-multifactor", [("policy", "slurm-multifactor")], {"views": True, "partitions": True})
     largest = max(1, *(each.job_factor for each in known))
     named = {each.name: each for each in known}
     default = next((each for each in known if each.default), None)
