@@ -67,21 +67,28 @@ def next_candidate(
     processors: Int32s, requested_s: Floats, first: int, last: int, now_s: float, latest_s: float, free: int, spare: int
 ) -> int:  # fmt: skip
     """The first waiting job from ``first`` on that may start if processors are all that it takes, or ``last``."""
-    i, stop = np.uint64(first), np.uint64(last)  # unsigned: a negative index would count from the end
+    i = _skip(32, processors, requested_s, first, last, now_s, latest_s, free, spare)  # compared with vectors
+    i = _skip(4, processors, requested_s, i, last, now_s, latest_s, free, spare)  # one branch to guess instead of 12
+    return _skip(1, processors, requested_s, i, last, now_s, latest_s, free, spare)
+
+
+@compiled_small
+def _skip(
+    group: int, processors: Int32s, requested_s: Floats, first: int, last: int, now_s: float, latest_s: float,
+    free: int, spare: int,
+) -> int:  # fmt: skip
+    """The beginning of the first whole group of so many jobs with a candidate among them, or of what is left."""
+    i, stop, size = np.uint64(first), np.uint64(last), np.uint64(group)  # a signed index could count from the end
     most, most_beyond = np.int32(free), np.int32(spare)
-    while i + np.uint64(4) <= stop:
-        found = False  # all comparisons of four jobs: one branch to guess instead of twelve
-        for k in range(4):
-            need = processors[i + np.uint64(k)]
-            found |= (need <= most) & ((now_s + requested_s[i + np.uint64(k)] <= latest_s) | (need <= most_beyond))
+    while i + size <= stop:
+        found = np.int32(0)
+        for k in range(i, i + size):  # numbers instead of conditions: no branches
+            need = processors[k]
+            ends = np.int32(now_s + requested_s[k] <= latest_s)
+            found |= np.int32(need <= most) & (ends | np.int32(need <= most_beyond))
         if found:
             break
-        i += np.uint64(4)
-    while i < stop:
-        need = processors[i]
-        if (need <= most) & ((now_s + requested_s[i] <= latest_s) | (need <= most_beyond)):
-            break
-        i += np.uint64(1)
+        i += size
     return whole(int(i))
 
 

@@ -63,9 +63,9 @@ class Whole(_Library):
     def _optimize_final_module(self) -> None:
         """Optimize once: Numba does it twice, to remove reference counting in between, of which there is none here.
 
-        Loops are not vectorized: those of the engine are searches and shifts, which do not profit.
+        Loops become instructions on vectors, which the search of the queue is written for; straight code does not.
         """
-        passes, builder = self._codegen._module_pass_manager(loop_vectorize=False, slp_vectorize=False)
+        passes, builder = self._codegen._module_pass_manager(loop_vectorize=True, slp_vectorize=False)
         passes.run(self._final_module, builder)
 
 
