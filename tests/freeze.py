@@ -88,13 +88,17 @@ TOOK = re.compile(
 )
 CHECKSUM = re.compile(r"\b[0-9a-f]{64}\b")
 """Among them is that of the source."""
+VERSION = re.compile(r'\b\d+\.\d+\.\d+\b|"(?:python|platform|machine)": "[^"]*"')
+"""Of libraries and of the machine, which a report tells."""
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d{10,}(?:e-?\d+)?")
 
 
 def lines_of(text: str, folder: Path) -> list[str]:
-    """A text without paths of this run, times that it took, checksums and progress."""
+    """A text without paths of this run, versions, times that it took, checksums and progress."""
     text = text.replace(str(folder.resolve()), "FOLDER").replace(str(folder), "FOLDER")
-    text = NUMBER.sub(lambda number: f"{float(number[0]):.12g}", CHECKSUM.sub("SHA-256", TOOK.sub("TIME", text)))
+    for pattern, word in ((VERSION, "VERSION"), (TOOK, "TIME"), (CHECKSUM, "SHA-256")):
+        text = pattern.sub(word, text)
+    text = NUMBER.sub(lambda number: f"{float(number[0]):.12g}", text)
     return [line.rstrip() for line in re.split(r"[\r\n]+", text) if "elapsed" not in line]
 
 

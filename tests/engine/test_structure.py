@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -71,15 +72,24 @@ def is_variant(node: ast.expr) -> bool:
     return isinstance(node, ast.Name) and node.id in VARIANTS
 
 
-VARIANTS = {
-    each.node.name for each in functions(engine_files())
-    if any(isinstance(d, ast.Call) and isinstance(d.func, ast.Name) and d.func.id == "variant"
-           for d in each.node.decorator_list)
-}  # fmt: skip
+def declares(node: ast.FunctionDef) -> bool:
+    """Whether it is asked of parts, and what holds for one of them."""
+    called = (each.func for each in node.decorator_list if isinstance(each, ast.Call))
+    return any(isinstance(each, ast.Name) and each.id == "variant" for each in called)
+
+
+VARIANTS = {each.node.name for each in functions(engine_files()) if declares(each.node)}
 
 
 def parameters(node: ast.FunctionDef) -> list[ast.arg]:
     return [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+
+
+def test_no_contract_asks_more_than_ten_functions() -> None:
+    """A contract is a file of variants, see docs/decisions/0068-contracts-by-question.md."""
+    asked = Counter(each.file for each in functions(all_files()) if declares(each.node))
+    assert asked["engine/machine/resources.py"] == 5
+    assert {file: count for file, count in asked.items() if count > 10} == {}
 
 
 # ---------------------------------------------------------------- typed parts

@@ -194,6 +194,11 @@ def refuse(
     raise InputError(no.problem.format(**values), field=no.field or told, fix=no.fix.format(**values))
 
 
+def refuse_run(program: Program, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules) -> None:
+    """`refuse` for a scheduler on a window of jobs."""
+    refuse_program(program, features_of(workload, cluster, site, rules, outages=bool(program.outages)))
+
+
 def refuse_program(program: Program, features: Mapping[str, object]) -> None:
     """`refuse` for a scheduler."""
     features = {**with_settings(features, program.settings or {}), "charge": charges_by_rank(program)}

@@ -115,7 +115,8 @@ def refuse_draw(state: State, name: str, field: str, limit: str) -> NoReturn:
     """
     left = state.jobs.shape[0] - int(state.clock.started)
     problem = f"leaves {left} jobs waiting forever, because those nodes that {name} gives them draw too much"
-    raise InputError(problem, field=field, fix=f"raise {limit}, or use a placement such as low-power")
+    other = "" if "low-power" in name else ", or use a placement such as low-power"
+    raise InputError(problem, field=field, fix=f"raise {limit}{other}")
 
 
 def refuse_shortage(state: State, workload: Workload | None, cluster: Cluster | None) -> None:

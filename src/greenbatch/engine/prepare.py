@@ -8,7 +8,7 @@ from greenbatch.cluster import Cluster, DvfsLevel
 from greenbatch.cluster.cluster import MOST_PROCESSORS
 from greenbatch.energy import Site
 from greenbatch.engine import codes
-from greenbatch.engine.capabilities import features_of, refuse_program
+from greenbatch.engine.capabilities import refuse_run
 from greenbatch.engine.capacity.suspension import next_failure_s
 from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.import_limit import ROUNDING
@@ -84,7 +84,7 @@ def _check_parts(
     if cluster.processors > MOST_PROCESSORS:
         fix = f"at most {MOST_PROCESSORS:,}"
         raise InputError(f"{cluster.processors} are too many to simulate", field="cluster.processors", fix=fix)
-    refuse_program(program, features_of(workload, cluster, site, rules, outages=bool(program.outages)))
+    refuse_run(program, workload, cluster, site, rules)
     beyond = _first_beyond(workload, cluster, rules.power_cap_w, level) if rules.power_cap_w else ""
     if beyond:
         problem = f"is {rules.power_cap_w:g}, but {beyond}"

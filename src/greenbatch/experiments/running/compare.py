@@ -236,8 +236,9 @@ def question_of(
     """What is asked, checked.
 
     Raises:
-        InputError: see `compare`.
+        InputError: see `compare`, or a scheduler does not go with a scenario.
     """
+    from greenbatch.engine.capabilities import refuse_run
     from greenbatch.schedulers import scheduler_table
 
     if not starts:
@@ -246,9 +247,12 @@ def question_of(
     if baseline not in deciders:
         fix = "choose one of " + ", ".join(deciders)
         raise InputError(f"{baseline!r} is not among the schedulers", field="--baseline", fix=fix)
-    for scenario in scenarios.values():
-        for start in starts if jobs else ():
+    for scenario in scenarios.values() if jobs else ():
+        for start in starts:
             scenario.rows(start, jobs)
+        first = scenario.window(starts[0], jobs)
+        for each in deciders.values():  # before any of them runs
+            refuse_run(each.program(first), first, scenario.cluster, scenario.site, scenario.rules)
     return Question(scenarios=scenarios, deciders=deciders, jobs=jobs, baseline=baseline)
 
 
