@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,8 @@ from cases_rare import rare
 
 from greenbatch.bounds import oracle_bound
 from greenbatch.cluster import Capacity
-from greenbatch.engine.capabilities import capabilities, first_no, parts_of
+from greenbatch.energy import Site
+from greenbatch.engine.capabilities import asked, capabilities, first_no, parts_of
 from greenbatch.engine.prediction.known import PREDICTOR_OF
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import CompiledPolicy, Program
@@ -28,6 +29,7 @@ from greenbatch.engine.simulate import simulate
 from greenbatch.engine.views.interface import Decision, Start, View, Wait
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import InputError
+from greenbatch.experiments.running.compare import question_of
 from greenbatch.metrics import measure
 from greenbatch.presets.preset import Column, Preset, kinds_of, preset, resolve
 from greenbatch.scenarios import load_scenario
@@ -178,6 +180,43 @@ def test_names_ask_for_no_more_than_a_policy_does(name: str, part: str) -> None:
             scheduler(spelled)
     else:
         assert scheduler(spelled).name == spelled
+
+
+def test_a_comparison_is_refused_before_any_scheduler_runs() -> None:
+    jobs, cluster, site, rules = question("")
+    where = replace(load_scenario("default"), workload=jobs, cluster=cluster, site=site, rules=rules)
+    for names in (["fcfs+easy", "packer"], ["fcfs+easy", "fcfs+easy+charge"]):
+        with pytest.raises(InputError, match=r"ready jobs|commands storage"):
+            question_of({"": where}, names, (0,), 5, "fcfs+easy")
+
+
+@pytest.mark.parametrize("policy", ["slurm-multifactor", "ga", "cheapest-start", "random", "nosuch", None])
+def test_models_of_policies_take_neither_backfilling_nor_placement(policy: str | None) -> None:
+    """Although the policy may, for its parameters were found without; an unknown one is refused where it is read."""
+    made = preset("rare-plus").model_copy(update={"network": {"kind": "policy", "policy": policy}})
+    for more in (asked("easy"), asked("none", "pack")):
+        assert first_no(kinds_of(made), more) is not None
+    assert first_no(kinds_of(made), asked("none")) is None
+    row = dict(kinds_of(made)[:1])["policy"]
+    assert row == {"random": "rule", "nosuch": "agent", None: "agent"}.get(policy, policy)
+
+
+def test_a_scheduler_that_is_changed_is_asked_again() -> None:
+    for name, backfilling in (("lptpn", "easy"), ("ga-published", "easy"), ("ga", "conservative")):
+        with pytest.raises(InputError, match="backfilling"):
+            replace(scheduler(name), backfill=backfilling)
+    with pytest.raises(InputError, match="does not know easy backfilling"):
+        prepare(*question(""), replace(scheduler("ga-published").program(question("")[0]), backfill="easy"))
+
+
+def test_a_bound_knows_no_supply_of_ones_own() -> None:
+    class Own(Site):
+        """One that could have another power."""
+
+    jobs, cluster, site, rules = question("")
+    own = Own(**{each.name: getattr(site, each.name) for each in fields(site) if each.init})
+    with pytest.raises(InputError, match="power supply of one's own"):
+        oracle_bound(jobs, cluster, own, rules, latest_end_s=1e6)
 
 
 def test_capacity_does_not_vary_on_nodes_yet() -> None:

@@ -398,7 +398,7 @@ def test_a_single_delay_is_refused_with_pairs() -> None:
     made = preset("ineps-plus").model_dump()
     made["action"]["delays"] = [{"kind": "seconds", "amount": 60.0}]
     made["settings"]["sticky"] = 1.0
-    with pytest.raises(InputError, match=r"action\.delays: ineps-plus chooses among the pairs that fit now"):
+    with pytest.raises(InputError, match=r"ineps-plus chooses among the pairs that fit now, so it neither delays"):
         BatchEnv(question(11), check(made), environments=1, jobs=10)
 
 

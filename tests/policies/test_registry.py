@@ -99,8 +99,8 @@ def test_what_a_name_spells(
         ("ineps+easy", "scheduler 'ineps+easy': ineps is a preset (train it, and give ineps@FOLDER)"),
         (
             "ineps-plus@default+easy",
-            "ineps-plus@default+easy: considers every job that could start itself and does not support backfilling "
-            "(leave out +easy)",
+            "ineps-plus@default+easy: ineps-plus@default+easy chooses among the pairs that fit now, so it neither "
+            "delays, backfills nor commits",
         ),
         ("ineps@default", "ineps@default: is not a model (give the folder"),
         ("F2+easy", "scheduler 'F2+easy': no policy is called 'F2' (did you mean f2?)"),

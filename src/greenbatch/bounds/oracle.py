@@ -64,8 +64,8 @@ def oracle_bound(workload: Workload, cluster: Cluster, site: Site, rules: Rules,
         latest_end_s: when the last job ends at the latest. [s]
 
     Raises:
-        InputError: a machine on nodes, a site with a PUE or a base load, a job without power, or an end that no
-            schedule can meet.
+        InputError: a feature that the bound does not know, see ``capabilities.toml``, a job without power, or an end
+            that no schedule can meet.
         SupplyExhausted: the power series ends before.
     """
     problem = problem_of(workload, cluster, site, rules, latest_end_s)

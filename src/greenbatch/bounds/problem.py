@@ -69,8 +69,8 @@ def problem_of(workload: Workload, cluster: Cluster, site: Site, rules: Rules, l
     """The problem of a window.
 
     Raises:
-        InputError: the machine or the site is of a kind that the bound does not know, a job has no power or does not
-            fit, or not all jobs can end in time.
+        InputError: the bound does not know a feature, see ``capabilities.toml``, a job has no power or does not fit, or
+            not all jobs can end in time.
         SupplyExhausted: the power series ends before.
     """
     _check(workload, cluster, site, rules)

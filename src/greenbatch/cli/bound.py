@@ -63,7 +63,7 @@ def bound(
     from rich.console import Console
 
     from greenbatch.cli.app import COMMAND
-    from greenbatch.engine.capabilities import refuse
+    from greenbatch.engine.capabilities import features_of, refuse
     from greenbatch.experiments.reports.bounds import bounds_table, write_bounds
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.reports.terminal import TerminalTable
@@ -80,7 +80,8 @@ def bound(
     ratios = RATIOS if makespan is None else [_number(text) for text in items(makespan, "--makespan")]
     question, chosen = load_scenario(scenario, trace=trace), workers_of(workers, ray) or 1
     given = None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")]
-    refuse("a bound", [("bound", "oracle")], question.features)  # before any window
+    known = features_of(None, question.cluster, question.site, question.rules)  # jobs are asked about by windows
+    refuse("a bound", [("bound", "oracle")], known)
     first, length = choose_windows(question, starts=given, jobs=jobs, whole=whole)
     if windows == "held-out":
         first, length = HELD_OUT_STARTS, HELD_OUT_JOBS

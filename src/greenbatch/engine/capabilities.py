@@ -1,12 +1,13 @@
 """What works with what: the table ``capabilities.toml``, and the functions that refuse from it.
 
-`refuse_program` is asked before a simulation or a driver of views begins, `refuse` by bounds and environments.
+`refuse_run` is asked before a simulation begins and by comparisons, `refuse_program` by drivers of views; `refuse` by
+names of schedulers, models, presets and their rewards, environments, searches and bounds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -83,11 +84,10 @@ def _noes(row: dict[str, Any], kinds: Collection[str]) -> Iterator[No]:
 
 
 def features_of(
-    workload: Workload, cluster: Cluster, site: Site | None, rules: Rules, *, outages: bool = False
+    workload: Workload | None, cluster: Cluster, site: Site | None, rules: Rules, *, outages: bool = False
 ) -> dict[str, object]:  # fmt: skip
-    """The features that a simulation has -> what is set, for messages."""
+    """The features that a simulation has -> what is set, for messages; without a workload, those that need no jobs."""
     powered, pools, grid = cluster.powered is not None, rules.pools, None if site is None else site.grid
-    unmeasured = workload.job_id[np.isnan(workload.power_w)]
     found = {
         "nodes": cluster.on_nodes,
         "boots": cluster.power_on == "on-demand",
@@ -95,29 +95,36 @@ def features_of(
         "gpus": powered and not cluster.follows_power,
         "pools": pools is not None,
         "swap": pools is not None and pools.suspends == "swap",
-        "due": powered and bool(np.isfinite(workload.qos).any()),
         "power_cap": rules.power_cap_w,
         "import_limit": site is not None and site.held_limit_w < np.inf,
         "overhead": site is not None and site.has_overhead,
         "storage": site is not None and site.storage is not None,
         "outages": outages,
         "forecast_error": "" if site is None or site.forecast_model.kind == "perfect" else site.forecast_model.kind,
-        "follow": obeyed_text(workload, rules),
         "dvfs": rules.dvfs_level,
         "contention": cluster.contention != "none",
         "sticky": rules.commitment if rules.commitment == "sticky" else "",
         "pool": not cluster.on_nodes,
         "fixed": not powered,
+        "own_machine": type(cluster) is not Cluster,
+        "own_supply": site is not None and type(site) is not Site,
         "supply": site is not None,
         "no_supply": site is None,
         "no_grid": grid is None,
         "no_prices": grid is None or not grid.has_money,
         "no_carbon": grid is None or not grid.has_carbon,
         "no_commands": no_commands(site),
-        "unmeasured": f"job {unmeasured[0]}" if unmeasured.size else "",
         "unmodelled": not cluster.knows_power,
+        "commits": rules.commitment == "sticky",
         "reconsider": rules.commitment if rules.commitment != "sticky" else "",
     }
+    if workload is not None:
+        unmeasured = workload.job_id[np.isnan(workload.power_w)]
+        found |= {
+            "due": powered and bool(np.isfinite(workload.qos).any()),
+            "follow": obeyed_text(workload, rules),
+            "unmeasured": f"job {unmeasured[0]}" if unmeasured.size else "",
+        }
     return {name: value for name, value in found.items() if value}
 
 
@@ -130,7 +137,9 @@ def no_commands(site: Site | None) -> str:
 
 def with_settings(features: Mapping[str, object], settings: Mapping[str, float]) -> dict[str, object]:
     """The features once the settings of a scheduler or an agent have replaced rules."""
-    return {**features, "reconsider": not settings["sticky"]} if "sticky" in settings else dict(features)
+    if "sticky" not in settings:
+        return dict(features)
+    return {**features, "commits": bool(settings["sticky"]), "reconsider": not settings["sticky"]}
 
 
 def asked(backfilling: str, placement: str = "") -> dict[str, object]:
@@ -145,7 +154,7 @@ def parts_of(program: Program) -> list[tuple[str, str]]:
     policy = program.row or ("rule" if decider is None else decider.name)
     plans = [("plan", "window")] if decider is not None and decider.learn is not None else []
     named = [("backfilling", program.backfill), ("placement", program.placement)]
-    return [("policy", policy), *plans, *named, *program.parts]
+    return [("policy", policy), *plans, *named, ("predictor", program.predictor or "requested"), *program.parts]
 
 
 def first_no(
@@ -196,10 +205,12 @@ def refuse(
 
 def refuse_run(program: Program, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules) -> None:
     """`refuse` for a scheduler on a window of jobs."""
-    refuse_program(program, features_of(workload, cluster, site, rules, outages=bool(program.outages)))
+    predicted = replace(program, predictor=program.predictor or rules.predictor)
+    refuse_program(predicted, features_of(workload, cluster, site, rules, outages=bool(program.outages)))
 
 
 def refuse_program(program: Program, features: Mapping[str, object]) -> None:
     """`refuse` for a scheduler."""
-    features = {**with_settings(features, program.settings or {}), "charge": charges_by_rank(program)}
+    named = {} if program.backfill == "none" else {program.backfill: program.backfill}
+    features = {**with_settings(features, program.settings or {}), **named, "charge": charges_by_rank(program)}
     refuse(program.name, parts_of(program), features, program.knows)

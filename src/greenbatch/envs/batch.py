@@ -295,7 +295,7 @@ def most_in(submit_s: Floats, length_s: float) -> int:
 def _checked_episode(episode_s: float, scenario: Scenario) -> float:
     if not 0.0 <= episode_s < np.inf:
         raise InputError(f"is {episode_s:g}", field="episode_s", fix="give seconds, >= 0")
-    refuse("episode_s", (), {**scenario.features, "episodes": episode_s})
+    refuse("episode_s", (), {"episodes": episode_s, "fixed": scenario.cluster.powered is None})
     return episode_s
 
 

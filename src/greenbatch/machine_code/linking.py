@@ -69,10 +69,6 @@ class Whole(_Library):
         passes.run(self._final_module, builder)
 
 
-_FOR_ARRAYS = {NopythonRewrites}
-"""Passes for expressions of whole arrays, which would create arrays."""
-
-
 def _compiler_of(library_class: type[_Library]) -> Any:
     """A compiler of functions to a class of libraries."""
 
@@ -86,9 +82,12 @@ def _compiler_of(library_class: type[_Library]) -> Any:
                 self.state.library.enable_object_caching()
 
         def define_pipelines(self) -> Any:
-            """Numba's passes, without those that find nothing in such a function and take a tenth of the time."""
-            inner = any(isinstance(each, CodeType) for each in self.state.func_id.code.co_consts)
-            idle = _FOR_ARRAYS if inner else {*_FOR_ARRAYS, InlineClosureLikes}
+            """Numba's passes, without those that find nothing in such a function and take a tenth of the time.
+
+            One is for expressions of whole arrays, which would create arrays, the other for inner functions.
+            """
+            has_inner = any(isinstance(each, CodeType) for each in self.state.func_id.code.co_consts)
+            idle = {NopythonRewrites} if has_inner else {NopythonRewrites, InlineClosureLikes}
             pipelines = super().define_pipelines()
             for each in pipelines:
                 each.passes = [one for one in each.passes if one[0] not in idle]

@@ -81,8 +81,8 @@ class Model(Shown):
         """Check that the model fits a scenario.
 
         Raises:
-            InputError: it requires a power supply or the power of jobs or nodes and the scenario has none, or the
-                machine is larger than in training.
+            InputError: its agent does not go with the scenario, see ``capabilities.toml``, weighs the power of nodes
+                that draw nothing, or the machine is larger than in training.
         """
         from greenbatch.presets.power import check_features
 

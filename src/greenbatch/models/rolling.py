@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.capabilities import refuse
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SEED, Parameter, word
@@ -81,11 +80,10 @@ def rolling(
         from greenbatch.policies.futures import Sampler, truth
         from greenbatch.policies.rolling_horizon import Plan, RollingHorizon, settings_of
 
-        if is_perfect and not len(workload):
-            refuse("rolling", [("knowledge", "perfect")], {"views": True})
         weights = settings_of(base.numbers)
         plan = Plan(base.program(workload), weights, count, horizon, slowdown, idle)
         known = truth(workload, cluster, site, rules) if is_perfect else Sampler(error, int(seed))
         return RollingHorizon(plan, known, cluster, rules)
 
-    return Program(name="rolling", row="rolling", policy=policy, settings={"sticky": 0.0, "tick_s": 0.0})
+    parts = (("knowledge", "perfect"),) if is_perfect else ()
+    return Program(name="rolling", row="rolling", policy=policy, parts=parts, settings={"sticky": 0.0, "tick_s": 0.0})

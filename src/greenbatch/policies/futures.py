@@ -15,7 +15,6 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.energy.forecasts import ForecastModel, forecast_of
-from greenbatch.engine.capabilities import features_of, refuse
 from greenbatch.engine.power.protocol import Power, power_of
 from greenbatch.engine.records import Floats, Ints
 from greenbatch.engine.rules import Rules
@@ -67,13 +66,7 @@ class Truth:
 
 
 def truth(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules) -> Truth:
-    """The future of a window as it comes.
-
-    Raises:
-        InputError: it depends on the schedule when some jobs are submitted.
-    """
-    features = features_of(workload, cluster, site, rules)
-    refuse("a scheduler that knows the future", [("knowledge", "perfect")], features)
+    """The future of a window as it comes; it must not depend on the schedule when some jobs are submitted."""
     order, by_id = (np.argsort(column, kind="stable") for column in (workload.submit_s, workload.job_id))
     bare = None if site is None else replace(site, grid=None, storage=None)  # brown energy is that without a battery
     return Truth(workload, power_of(bare), work_s(workload, cluster, rules), order, by_id)

@@ -54,7 +54,7 @@ def program_of(made: Preset, backfill: str | None) -> Program:
     """The engine program in which an agent decides; run times are predicted only if it sees predictions.
 
     Raises:
-        InputError: the backfilling is unknown or cannot be combined with an agent.
+        InputError: the backfilling is unknown.
     """
     chosen = made.backfill if backfill is None else backfill
     if chosen not in BACKFILLS:

@@ -52,7 +52,8 @@ def check_reward(made: Preset, scenario: Scenario, costs: Iterable[str] = ()) ->
     weights = [made.reward.terms, *(each for each in later if isinstance(each, dict))]
     if not any(value for each in weights for value in each.values()):
         raise InputError("all weights are 0", field="reward.terms", fix="give at least one that is not 0")
-    features = dict.fromkeys(scenario.features, scenario.name)
+    lacks = (name for name in scenario.features if name.startswith("no_") or name in ("unmodelled", "fixed"))
+    features = dict.fromkeys(lacks, scenario.name)
     fields = {name: f"training.constraints.{name}" for name in costs}
     fields |= {name: f"reward.terms.{name}" for each in weights for name, value in each.items() if value}
     for name, field in fields.items():

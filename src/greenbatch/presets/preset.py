@@ -167,6 +167,7 @@ class Preset(Section):
     """Name of the preset and of its models: letters, digits, underscores, dots and hyphens."""
     description: str
     needs_site: bool = False
+    """Whether it is refused without a power supply."""
     backfill: str = "none"
     """Default backfilling during training."""
     settings: dict[str, float] = Field(default_factory=dict)
@@ -379,12 +380,10 @@ def resolve(made: Preset, scenario: Scenario) -> Preset:
     """The preset with every normalizer as a number; some depend on the scenario.
 
     Raises:
-        InputError: it requires a power supply or nodes that the scenario does not have, or it could starve jobs.
+        InputError: it does not go with the scenario, see ``capabilities.toml``, or may wait without ticks.
     """
     refuse_preset(made, scenario)
     rules = scenario.rules
-    if made.observation.queue.per_node:
-        _check_pairs(made, scenario)
     made = _with_pools(made, scenario)
     if not made.observation.queue.per_node and made.action.wait and not made.settings.get("tick_s", rules.tick_s) > 0:
         problem = f"{made.name} may wait and therefore requires decisions between events"
@@ -416,14 +415,20 @@ def refuse_preset(made: Preset, scenario: Scenario) -> None:
     Raises:
         InputError: it does not.
     """
-    from greenbatch.engine.capabilities import refuse, with_settings
+    from greenbatch.engine.capabilities import asked, refuse, with_settings
 
-    refuse(made.name, kinds_of(made), with_settings(scenario.features, made.settings))
+    features = {
+        **with_settings(scenario.features, made.settings),
+        **asked(made.backfill),
+        "delays": made.chooses_delays,
+    }
+    refuse(made.name, kinds_of(made), features)
 
 
 def kinds_of(made: Preset) -> list[tuple[str, str]]:
     """What a preset shows to its agent, as parts of the table of what works with what."""
     from greenbatch.engine.observe.features import OF_TICKS
+    from greenbatch.policies.registry import ENTRIES
 
     seen = made.observation
     shown = {
@@ -431,9 +436,11 @@ def kinds_of(made: Preset) -> list[tuple[str, str]]:
         "ticks": any(column.feature in OF_TICKS for column in seen.supply.columns),
         "supply": made.needs_site or any(column.feature not in OF_TICKS for column in seen.supply.columns),
         "power": made.sees_power, "delays": made.chooses_delays, "node-prices": made.chooses_nodes,
-        "network": not (made.is_planner or made.is_policy),
+        "network": not (made.is_planner or made.is_policy), "searched": made.is_policy,
     }  # fmt: skip
-    policy = "lookahead" if made.is_planner else made.network["policy"] if made.is_policy else "agent"
+    policy = "lookahead" if made.is_planner else "agent"
+    if made.is_policy and (entry := ENTRIES.get(str(made.network.get("policy")))) is not None:
+        policy = entry.row
     return [("policy", policy), *(("preset", name) for name, holds in shown.items() if holds)]
 
 
@@ -452,19 +459,3 @@ def _with_pools(made: Preset, scenario: Scenario) -> Preset:
         units = {"gpus": cluster.gpus, "units": cluster.processors + cluster.gpus}
         seen = seen.model_copy(update={"image": seen.image.model_copy(update=units)})
     return made.model_copy(update={"settings": settings, "action": action, "observation": seen})
-
-
-def _check_pairs(made: Preset, scenario: Scenario) -> None:
-    """Refuse a preset that chooses nodes and more than them.
-
-    Raises:
-        InputError: it chooses a delay, backfills or commits to a job.
-    """
-    never = {
-        "action.delays": made.chooses_delays, "backfill": made.backfill != "none",
-        "settings.sticky": bool(made.settings.get("sticky", scenario.rules.commitment == "sticky")),
-    }  # fmt: skip
-    for field, found in never.items():
-        if found:
-            problem = f"{made.name} chooses among the pairs that fit now, so it neither delays, backfills nor commits"
-            raise InputError(problem, field=field, fix='delays of kind none, backfill = "none", sticky = 0')

@@ -80,6 +80,10 @@ class Scheduler:
     placement: str = ""
     placement_seed: int = 0
 
+    def __post_init__(self) -> None:
+        """Refuse a backfilling or a placement that the policy does not go with, see ``capabilities.toml``."""
+        refuse(self.name, [("policy", self.entry.row)], asked(self.backfill, self.placement), self.entry.knows)
+
     def program(self, workload: Workload) -> Program:
         """The engine's program for a window of jobs."""
         made = self.entry.plan(workload, **{**self.entry.defaults, **self.parameters})
@@ -142,7 +146,6 @@ def scheduler(decider: Decider, *, backfill: str | None = None, name: str | None
     first, charge = split_charge(f"+{backfill or 'none'}")
     backfill_name, settings = _backfilling(first.removeprefix("+") or "none", shown)
     settings |= _commands(charge, shown)
-    refuse(shown, [("policy", entry.row)], asked(backfill_name), entry.knows)
     return Scheduler(shown, entry, {}, backfill_name, settings)
 
 
@@ -233,7 +236,6 @@ def _named(spec: str) -> Scheduler | ModelScheduler:
     _refuse_preset(policy_name, spec)
     entry = find_entry(policy_name, spec)
     parameters = numbers(given, entry.parameters, policy_name, spec)
-    refuse(spec.strip(), [("policy", entry.row)], asked(backfill_name, placement), entry.knows)
     name = "+".join(filter(None, (policy, backfill, placement, charge)))
     return Scheduler(name, entry, parameters, backfill_name, settings, where, seed)
 

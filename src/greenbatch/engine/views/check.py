@@ -155,9 +155,8 @@ def _check_predictions(view: View, program: Program, rows: dict[str, int]) -> No
     if view.predicts:
         _check_columns("queue.predicted", view.queue.predicted, Predicted._fields, rows["queue"])
         _check_columns("running", view.running, ("expected_time_s",), rows["running"])
-    elif program.predictor not in {None, "requested"} and rows["queue"]:
-        fix = "give predictions, or run the batch system with rules.predictor"
-        raise _refusal("queue.predicted", f"is not given, but {program.name} needs predicted run times", fix)
+    elif rows["queue"]:
+        refuse(program.name, parts_of(program), {"no_predictions": True}, program.knows)
 
 
 def _refusal(name: str, problem: str, fix: str) -> InputError:

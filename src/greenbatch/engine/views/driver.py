@@ -61,7 +61,7 @@ class ViewDriver:
             steer: changes the parameters of the decider, ``(view, decider)``, before the decisions of every instant.
 
         Raises:
-            InputError: the capacity follows the power, or on nodes, the scheduler depends on what a view does not show.
+            InputError: the scheduler depends on what a view does not show, see ``capabilities.toml``.
         """
         features = features_of(workload_of(Memory()), cluster, None, rules, outages=bool(program.outages))
         known = {name: value for name, value in features.items() if not name.startswith("no_")}  # not in a view yet

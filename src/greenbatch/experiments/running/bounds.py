@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from greenbatch.engine.capabilities import features_of, refuse
 from greenbatch.errors import InputError
 from greenbatch.workers import Workers, checked, spread
 
@@ -100,9 +101,9 @@ def _of_window(
     from greenbatch.engine.simulate import simulate
     from greenbatch.metrics import find, measure
 
-    if scenario.site is None:
-        raise InputError("has no power supply", field=scenario.name, fix="use a scenario with a site")
     window = scenario.window(start, jobs)
+    refuse("a bound", [("bound", "oracle")], features_of(window, scenario.cluster, scenario.site, scenario.rules))
+    assert scenario.site is not None  # noqa: S101  (refused above)
     run = measure(simulate(window, scenario.cluster, scenario.site, scenario.rules, decider))
     makespan_s = find("makespan_s").function(run)
     ends_s = [run.first_submit_s + ratio * makespan_s for ratio in ratios]

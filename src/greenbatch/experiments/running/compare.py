@@ -250,9 +250,10 @@ def question_of(
     for scenario in scenarios.values() if jobs else ():
         for start in starts:
             scenario.rows(start, jobs)
-        first = scenario.window(starts[0], jobs)
-        for each in deciders.values():  # before any of them runs
-            refuse_run(each.program(first), first, scenario.cluster, scenario.site, scenario.rules)
+        for start in starts:
+            window = scenario.window(start, jobs)
+            for each in deciders.values():  # before any of them runs
+                refuse_run(each.program(window), window, scenario.cluster, scenario.site, scenario.rules)
     return Question(scenarios=scenarios, deciders=deciders, jobs=jobs, baseline=baseline)
 
 

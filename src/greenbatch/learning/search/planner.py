@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from greenbatch.engine.capabilities import asked, refuse
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.power.protocol import Weights as Joule
 from greenbatch.engine.simulate import simulate
@@ -31,7 +32,7 @@ from greenbatch.policies.compiled.lookahead.weights import (
     numbers_of_model,
     unit_of_power,
 )
-from greenbatch.presets.preset import JOULE, Action, Observation, Preset, resolve
+from greenbatch.presets.preset import JOULE, Action, Observation, Preset, kinds_of, resolve
 from greenbatch.scenarios import Scenario
 from greenbatch.scenarios.regenerate import regenerated
 from greenbatch.schedulers import scheduler
@@ -329,9 +330,6 @@ def check(plan: Plan) -> None:
     if not plan.preset.settings.get("tick_s", plan.scenario.rules.tick_s) > 0:
         problem = f"{plan.preset.name} holds jobs, so it requires decisions between events"
         raise InputError(problem, field="settings.tick_s", fix="set it to 1800")
-    if plan.backfill != "none":
-        problem = f"{plan.preset.name} considers every waiting job itself and does not support backfilling"
-        raise InputError(problem, field="--backfill", fix="leave it out, or give none")
     if plan.settings.keep != "last":
         problem = f"{plan.preset.name} keeps the center of the last generation"
         raise InputError(problem, field="training.keep", fix='set it to "last"')
@@ -344,9 +342,5 @@ def check(plan: Plan) -> None:
     if search is not None and search.placement not in PLACEMENTS:
         fix = did_you_mean(search.placement, PLACEMENTS, then="known: " + ", ".join(PLACEMENTS))
         raise InputError(f"is {search.placement!r}", field="training.search.placement", fix=fix)
-    if search is not None and search.placement != "first" and plan.preset.chooses_nodes:
-        problem = f"is {search.placement!r}, and {plan.preset.name} chooses nodes itself"
-        raise InputError(problem, field="training.search.placement", fix="leave it out")
-    if plan.scenario.site is None:
-        problem = f"{plan.preset.name} needs a power supply, {plan.scenario.name} has none"
-        raise InputError(problem, field="site", fix="use a scenario with a site")
+    placement = "" if search is None or search.placement == "first" else search.placement
+    refuse(plan.preset.name, kinds_of(plan.preset), asked(plan.backfill, placement))

@@ -14,7 +14,7 @@ import numpy as np
 from greenbatch.energy import Site
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.accounts import books
-from greenbatch.engine.capabilities import refuse
+from greenbatch.engine.capabilities import features_of, refuse
 from greenbatch.engine.power.costs import costs_of, rates_of
 from greenbatch.engine.power.protocol import Weights as Joule
 from greenbatch.engine.simulate import simulate
@@ -77,7 +77,8 @@ class WeighedTrial(Trial):
         if not preferences.any(axis=1).all():
             fix = "give weights of brown energy, cost and carbon, at least one above 0"
             raise InputError("weighs nothing", field="training.search.preferences", fix=fix)
-        refuse("the search", [("search", "weighed")], self.scenario.features)
+        where = self.scenario
+        refuse("the search", [("search", "weighed")], features_of(None, where.cluster, where.site, where.rules))
         self.preferences = preferences / preferences.sum(axis=1, keepdims=True)
         self._references: dict[int, Reference] = {}
         assert self.scenario.site is not None  # noqa: S101  (refused above)
