@@ -116,7 +116,6 @@ def features_of(
         "no_commands": no_commands(site),
         "unmodelled": not cluster.knows_power,
         "commits": rules.commitment == "sticky",
-        "reconsider": rules.commitment if rules.commitment != "sticky" else "",
     }
     if workload is not None:
         unmeasured = workload.job_id[np.isnan(workload.power_w)]
@@ -137,9 +136,8 @@ def no_commands(site: Site | None) -> str:
 
 def with_settings(features: Mapping[str, object], settings: Mapping[str, float]) -> dict[str, object]:
     """The features once the settings of a scheduler or an agent have replaced rules."""
-    if "sticky" not in settings:
-        return dict(features)
-    return {**features, "commits": bool(settings["sticky"]), "reconsider": not settings["sticky"]}
+    sticky = settings.get("sticky", "commits" in features)
+    return {**features, "commits": bool(sticky), "reconsider": not sticky}
 
 
 def asked(backfilling: str, placement: str = "") -> dict[str, object]:
