@@ -322,7 +322,7 @@ REFUSED = {
         ["rare", "--scenario", "rare/10", "--schedulers", "fcfs+none", "--episode-s", "0"],
         "--episode-s: is 0",
     ),
-    "pools": (["rare", "--schedulers", "fcfs+easy"], "does not follow the power"),
+    "pools": (["rare", "--schedulers", "fcfs+easy"], "sees what is powered in the ticks ahead"),
     "length": (["rlscheduler", "--schedulers", "fcfs+easy", "--episode-s", "60"], "capacity follows the power"),
     "nodes": (["rlscheduler", "--schedulers", "fcfs+easy", "--scenario", "ineps/convergence-1s"], "has nodes"),
 }
