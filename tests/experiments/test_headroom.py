@@ -159,7 +159,7 @@ def test_bounds_of_windows_are_rows_and_a_table() -> None:
 @pytest.mark.parametrize(
     ("scenario", "ratios", "words"),
     [("default", [], "numbers > 0"), ("default", [-1.0], "numbers > 0"), ("default", [0.2], "no schedule ends before"),
-     ("small-nodes", [1.0], "pool of processors"), ("rlscheduler-like", [1.0], "no power supply")],
+     ("small-nodes", [1.0], "pool of processors"), ("rlscheduler-like", [1.0], "needs a power supply")],
 )  # fmt: skip
 def test_windows_without_a_bound_are_refused(scenario: str, ratios: list[float], words: str) -> None:
     default = gb.load_scenario("default")

@@ -289,7 +289,7 @@ def test_a_placement_follows_the_backfilling_of_a_planner(folder: Path, tmp_path
     program = found.program(question.workload)
     assert (found.name, program.placement, program.placement_seed) == (name, "random", 7)
     assert gb.scheduler(f"gas-marl-plus@{made}+none").program(question.workload).placement == "first"
-    with pytest.raises(InputError, match=r"does not support backfilling \(leave out \+easy\)"):
+    with pytest.raises(InputError, match=r"does not support backfilling \(leave out easy\)"):
         gb.scheduler(f"gas-marl-plus@{made}+easy+pack")
     with pytest.raises(InputError, match="networks do not support a placement"):
         gb.scheduler(f"rlscheduler@{folder}+easy+pack")

@@ -347,7 +347,7 @@ def test_its_model_is_a_scheduler_with_a_parameter(small: Scenario, tmp_path: Pa
     for text, message in (
         (":makespan_bound=2", "makespan_bound is 2 (give 1.25 to 1.5)"),
         (":sample=1", "gas-marl-plus has no parameter 'sample' (it takes makespan_bound, brown, cost, carbon)"),
-        ("+easy", "considers every job that could start itself and does not support backfilling (leave out +easy)"),
+        ("+easy", "considers every job that could start itself and does not support backfilling (leave out easy)"),
     ):
         with pytest.raises(InputError) as caught:
             scheduler(name + text)
@@ -403,7 +403,10 @@ def test_bad_settings_are_one_line(small: Scenario, changes: dict[str, Any], mes
         ({"training.validation.windows": 5}, "training.validation: has no effect on the look-ahead planner"),
         ({"epochs": 3}, "training.epochs: is 3, and 2 models share the generations (give a multiple of 2)"),
         ({"training.keep": "best"}, "training.keep: gas-marl-plus keeps the center of the last generation"),
-        ({"backfill": "green"}, "--backfill: gas-marl-plus considers every waiting job"),
+        (
+            {"backfill": "green"},
+            "--backfill: considers every job that could start itself and does not support backfilling",
+        ),
         (
             {"network.kind": "mlp"},
             "network.kind: is 'mlp' (leave out training.search: it finds networks of kind prices, node-prices, lin",
@@ -413,7 +416,7 @@ def test_bad_settings_are_one_line(small: Scenario, changes: dict[str, Any], mes
         ({"training.search.begin": "ineps-plus@default"}, "training.search.begin: is a model of ineps-plus, not of a"),
         (
             {"network.kind": "node-prices", "training.search.placement": "pack"},
-            "training.search.placement: is 'pack', and",
+            "training.search.placement: chooses the nodes itself and does not support a placement (leave out pack)",
         ),
     ],
 )

@@ -152,7 +152,7 @@ def test_green_ineps_uses_less_brown_energy_than_the_best_placement(greenbatch_d
 
 
 def test_green_ineps_takes_no_placement() -> None:
-    with pytest.raises(InputError, match=r"chooses the nodes itself .* \(leave out \+pack\)"):
+    with pytest.raises(InputError, match=r"chooses the nodes itself .* \(leave out pack\)"):
         scheduler("green-ineps@lublin-256+none+pack")
 
 

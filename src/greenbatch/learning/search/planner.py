@@ -343,4 +343,5 @@ def check(plan: Plan) -> None:
         fix = did_you_mean(search.placement, PLACEMENTS, then="known: " + ", ".join(PLACEMENTS))
         raise InputError(f"is {search.placement!r}", field="training.search.placement", fix=fix)
     placement = "" if search is None or search.placement == "first" else search.placement
-    refuse(plan.preset.name, kinds_of(plan.preset), asked(plan.backfill, placement))
+    refuse("--backfill", kinds_of(plan.preset), asked(plan.backfill))
+    refuse("training.search.placement", kinds_of(plan.preset), asked("none", placement))
