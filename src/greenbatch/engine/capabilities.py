@@ -7,7 +7,7 @@ names of schedulers, models, presets and their rewards, environments, searches a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -146,13 +146,13 @@ def asked(backfilling: str, placement: str = "") -> dict[str, object]:
     return given if backfilling == "none" else {"backfilling": backfilling, backfilling: backfilling, **given}
 
 
-def parts_of(program: Program) -> list[tuple[str, str]]:
+def parts_of(program: Program, predictor: str = "requested") -> list[tuple[str, str]]:
     """The parts of a scheduler: kind and name of each; whether it plans with the whole window is one."""
     decider = program.decider
     policy = program.row or ("rule" if decider is None else decider.name)
     plans = [("plan", "window")] if decider is not None and decider.learn is not None else []
     named = [("backfilling", program.backfill), ("placement", program.placement)]
-    return [("policy", policy), *plans, *named, ("predictor", program.predictor or "requested"), *program.parts]
+    return [("policy", policy), *plans, *named, ("predictor", program.predictor or predictor), *program.parts]
 
 
 def first_no(
@@ -170,8 +170,9 @@ def first_no(
     found = (
         (no, name, feature)
         for no in capabilities().noes if not no.beside or no.beside in features
+        for feature in no.features if feature in features  # first: few rows go on
         for kind, name in all_parts if kind == no.part and no.is_about(name)
-        for feature in no.features if feature in features and not (kind == "policy" and feature in knows)
+        if not (kind == "policy" and feature in knows)
     )  # fmt: skip
     return next(found, None)
 
@@ -203,12 +204,12 @@ def refuse(
 
 def refuse_run(program: Program, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules) -> None:
     """`refuse` for a scheduler on a window of jobs."""
-    predicted = replace(program, predictor=program.predictor or rules.predictor)
-    refuse_program(predicted, features_of(workload, cluster, site, rules, outages=bool(program.outages)))
+    features = features_of(workload, cluster, site, rules, outages=bool(program.outages))
+    refuse_program(program, features, rules.predictor)
 
 
-def refuse_program(program: Program, features: Mapping[str, object]) -> None:
+def refuse_program(program: Program, features: Mapping[str, object], predictor: str = "requested") -> None:
     """`refuse` for a scheduler."""
     named = {} if program.backfill == "none" else {program.backfill: program.backfill}
     features = {**with_settings(features, program.settings or {}), **named, "charge": charges_by_rank(program)}
-    refuse(program.name, parts_of(program), features, program.knows)
+    refuse(program.name, parts_of(program, predictor), features, program.knows)

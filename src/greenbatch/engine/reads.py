@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dis
 from collections.abc import Callable
+from functools import cache
 from itertools import pairwise
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 _LOOKS_INTO_ITSELF = {"eval", "exec", "locals", "vars"}
@@ -20,9 +21,11 @@ def may_read(rule: Callable[..., Any], field: str) -> bool:
     function = getattr(rule, "py_func", rule)
     while isinstance(function, FunctionType) and _is_guard(function):
         function = function.__wrapped__  # type: ignore[attr-defined]
-    if not isinstance(function, FunctionType):
-        return True
-    code = function.__code__
+    return not isinstance(function, FunctionType) or _may_read(function.__code__, field)
+
+
+@cache
+def _may_read(code: CodeType, field: str) -> bool:
     if code.co_argcount + code.co_posonlyargcount < 1 or not _LOOKS_INTO_ITSELF.isdisjoint(code.co_names):
         return True
     queue = code.co_varnames[0]
