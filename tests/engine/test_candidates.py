@@ -31,38 +31,17 @@ def queues(draw: st.DrawFn) -> tuple[list[int], list[float]]:
     return [need for need, _ in jobs], [asked_s for _, asked_s in jobs]
 
 
-def check(queue: tuple[list[int], list[float]], first: int, free: int, spare: int, latest_s: float) -> None:
+@pytest.mark.parametrize("how", ["plain", pytest.param("compiled", marks=pytest.mark.compiled)])
+@settings(max_examples=300, deadline=None)
+@given(
+    queue=queues(), first=st.integers(0, 40), free=st.integers(0, 9), spare=st.integers(-1, 9),
+    latest_s=st.sampled_from([0.0, 15.0, 25.0, 35.0, 95.0, np.inf]),
+)  # fmt: skip
+def test_groups_of_jobs(
+    how: str, queue: tuple[list[int], list[float]], first: int, free: int, spare: int, latest_s: float
+) -> None:
     processors, requested_s = queue
-    given: tuple[int, int, float, float, int, int] = (
-        min(first, len(processors)),
-        len(processors),
-        5.0,
-        latest_s,
-        free,
-        spare,
-    )
+    last = len(processors)
+    given: tuple[int, int, float, float, int, int] = (min(first, last), last, 5.0, latest_s, free, spare)
     found = next_candidate(np.array(processors, np.int32), np.array(requested_s, np.float64), *given)
     assert found == one_by_one(processors, requested_s, *given)
-
-
-ANY = {
-    "queue": queues(), "first": st.integers(0, 40), "free": st.integers(0, 9), "spare": st.integers(-1, 9),
-    "latest_s": st.sampled_from([0.0, 15.0, 25.0, 35.0, 95.0, np.inf]),
-}  # fmt: skip
-
-
-@settings(max_examples=150, deadline=None)
-@given(**ANY)
-def test_groups_of_jobs(
-    queue: tuple[list[int], list[float]], first: int, free: int, spare: int, latest_s: float
-) -> None:
-    check(queue, first, free, spare, latest_s)
-
-
-@pytest.mark.compiled
-@settings(max_examples=300, deadline=None)
-@given(**ANY)
-def test_groups_of_jobs_as_machine_code(
-    queue: tuple[list[int], list[float]], first: int, free: int, spare: int, latest_s: float
-) -> None:
-    check(queue, first, free, spare, latest_s)

@@ -20,8 +20,6 @@ Ints = NDArray[np.int64]
 
 _ROUNDING = 1e-6
 """Part of a unit that products of decimal fractions lack: 29 % of 100 is 29."""
-USE_POWERED = "use a scenario with cluster.gpus or [cluster.capacity]"
-"""What to do if a machine has no capacity that follows the power: the fix of an `InputError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

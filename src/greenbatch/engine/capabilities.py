@@ -142,8 +142,8 @@ def with_settings(features: Mapping[str, object], settings: Mapping[str, float])
 
 def asked(backfilling: str, placement: str = "") -> dict[str, object]:
     """What the name of a scheduler adds to a policy, as features; a backfilling is one by its own name, too."""
-    given: dict[str, object] = {"placement": placement}
-    return given if backfilling == "none" else {"backfilling": backfilling, backfilling: backfilling, **given}
+    some = backfilling if backfilling != "none" else ""
+    return {"backfilling": some, backfilling: backfilling, "placement": placement}
 
 
 def parts_of(program: Program, predictor: str = "requested") -> list[tuple[str, str]]:
@@ -153,6 +153,13 @@ def parts_of(program: Program, predictor: str = "requested") -> list[tuple[str, 
     plans = [("plan", "window")] if decider is not None and decider.learn is not None else []
     named = [("backfilling", program.backfill), ("placement", program.placement)]
     return [("policy", policy), *plans, *named, ("predictor", program.predictor or predictor), *program.parts]
+
+
+@cache
+def _noes_among(features: frozenset[str]) -> tuple[No, ...]:
+    """The rows that say no to one of some features, in order: a window of jobs is simulated in milliseconds."""
+    able = (no for no in capabilities().noes if not no.beside or no.beside in features)
+    return tuple(no for no in able if not features.isdisjoint(no.features))
 
 
 def first_no(
@@ -167,14 +174,12 @@ def first_no(
     """
     features = {name: value for name, value in features.items() if value}
     all_parts = [*parts, *(("feature", name) for name in features)]
-    found = (
+    return next((
         (no, name, feature)
-        for no in capabilities().noes if not no.beside or no.beside in features
-        for feature in no.features if feature in features  # first: few rows go on
+        for no in _noes_among(frozenset(features)) for feature in no.features if feature in features
         for kind, name in all_parts if kind == no.part and no.is_about(name)
         if not (kind == "policy" and feature in knows)
-    )  # fmt: skip
-    return next(found, None)
+    ), None)  # fmt: skip
 
 
 def refuse(
@@ -191,8 +196,7 @@ def refuse(
     Raises:
         InputError: a part does not go with a feature.
     """
-    found = first_no(parts, features, knows)
-    if found is None:
+    if (found := first_no(parts, features, knows)) is None:
         return
     (no, name, feature), known = found, capabilities().features
     values = {
@@ -204,12 +208,11 @@ def refuse(
 
 def refuse_run(program: Program, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules) -> None:
     """`refuse` for a scheduler on a window of jobs."""
-    features = features_of(workload, cluster, site, rules, outages=bool(program.outages))
-    refuse_program(program, features, rules.predictor)
+    refuse_program(program, features_of(workload, cluster, site, rules, outages=bool(program.outages)), rules.predictor)
 
 
 def refuse_program(program: Program, features: Mapping[str, object], predictor: str = "requested") -> None:
     """`refuse` for a scheduler."""
-    named = {} if program.backfill == "none" else {program.backfill: program.backfill}
-    features = {**with_settings(features, program.settings or {}), **named, "charge": charges_by_rank(program)}
+    own = {program.backfill: program.backfill, "charge": charges_by_rank(program)}
+    features = {**with_settings(features, program.settings or {}), **own}
     refuse(program.name, parts_of(program, predictor), features, program.knows)

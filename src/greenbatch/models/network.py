@@ -162,9 +162,9 @@ class NetworkPolicy:
         if not self.layout.per_node:
             return None
         cluster = view.cluster
-        refuse(self.model.preset.name, [("preset", "pairs")], {"pool": cluster is None or not cluster.on_nodes})
-        assert cluster is not None  # noqa: S101  (refused above)
         if self._machines is None or self._machines.cluster is not cluster:
+            refuse(self.model.preset.name, [("preset", "pairs")], {"pool": cluster is None or not cluster.on_nodes})
+            assert cluster is not None  # noqa: S101  (refused above)
             self._machines = MachineOfViews(cluster)
         return self._machines(view)
 
