@@ -78,6 +78,8 @@ def combinations() -> str:
     for kind in kinds:
         for name in known.parts.get(kind, ()):
             cells = [known.no(kind, name, feature) for feature in shown]
+            if kind == "feature":  # of two features, a row names one as the part
+                cells = [cell or known.no(kind, each, name) for cell, each in zip(cells, shown, strict=True)]
             rows.append((kind, f"`{name}`", *("yes" if each is None else _cell(each) for each in cells)))
     return table(("Part", "Name", *shown), rows)
 
@@ -88,7 +90,7 @@ def _cell(no: No) -> str:
 
 def features() -> str:
     """What the columns of `combinations` are."""
-    return table(("Column", "What it is"), [(name, markdown(told)) for name, told in capabilities().features.items()])
+    return table(("Feature", "What it is"), [(name, markdown(told)) for name, told in capabilities().features.items()])
 
 
 def refusals() -> str:
