@@ -89,7 +89,7 @@ def _cell(no: No) -> str:
 
 
 def features() -> str:
-    """What the columns of `combinations` are."""
+    """What each feature is, also those that have no column in `combinations`."""
     return table(("Feature", "What it is"), [(name, markdown(told)) for name, told in capabilities().features.items()])
 
 
