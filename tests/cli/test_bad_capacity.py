@@ -113,6 +113,11 @@ SCENARIOS = [  # s.toml, what is said
         "full_power_per_unit_w: is 1: the full machine would draw less than the idle one, 50 W (state the power",
     ),
     (
+        CAPACITY + 'kind = "power"\nfull_power_per_unit_w = 99\n[site]\nkind = "synthetic"\ndays = 3\n'
+        '[site.storage]\ncapacity_kwh = 1\ncharge_w = 1\ndischarge_w = 1\ndispatch = "scheduler"\n',
+        "site.storage.dispatch: is scheduler, which does not always give what the capacity counts on",
+    ),
+    (
         MACHINE.replace("processors = 4\n", 'file = "x.toml"\n'),
         "line 4: cluster: found gpus beside cluster.file (leave",
     ),

@@ -379,6 +379,16 @@ def test_a_limit_below_what_the_nodes_of_a_job_add_is_told() -> None:
         run(jobs, Cluster.of_nodes((node,)), sunny([0.0], 75.0, step_s=HOUR_S), "fcfs+easy")
 
 
+@pytest.mark.usefixtures("impatient")
+def test_a_limit_and_a_cap_are_both_named_where_either_may_be_the_cause() -> None:
+    """The limit of 150 W would do; the cap would not."""
+    node = NodeGroup(name="n", count=1, processors=2, static_power_w=100.0, idle_fraction=0.5)
+    jobs = jobs_of(submit_s=[0], run_time_s=[10], processors=[1], power_w=[10.0])
+    told = r"rules.power_cap_w: leaves 1 .* too much \(raise it and site.grid.import_limit_w, or use a placement"
+    with pytest.raises(InputError, match=told):
+        run(jobs, Cluster.of_nodes((node,)), sunny([0.0], 150.0, step_s=HOUR_S), "fcfs+easy", power_cap_w=75.0)
+
+
 def test_a_series_that_ends_while_a_job_waits_for_sun_is_an_error() -> None:
     late = jobs_of(submit_s=[25], run_time_s=[5], processors=[1], power_w=[250.0])
     with pytest.raises(SupplyExhausted):

@@ -5,6 +5,7 @@ Source: RARE (dissertation, chapters 3 to 5), §3.2 and Eq. 4.1-4.2.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -26,7 +27,7 @@ _ROUNDING = 1e-6
 class Capacity:
     """Powered processors and GPUs over time, known in advance: row k holds from ``time_s[k]`` to the next row.
 
-    The first row also holds before its time, the last one forever.
+    The first row also holds before its time, the last one until ``until_s``.
 
     Raises:
         InputError: no rows, columns of different lengths, times that do not ascend, or a negative number.
@@ -38,6 +39,8 @@ class Capacity:
     """Powered processors, shape (k,)."""
     gpus: Ints
     """Powered GPUs, shape (k,)."""
+    until_s: float = math.inf
+    """Until when it is known; infinite if the last level holds forever. [s]"""
 
     def __post_init__(self) -> None:
         for name, kind in (("time_s", np.float64), ("processors", np.int64), ("gpus", np.int64)):

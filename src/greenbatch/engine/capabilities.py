@@ -92,6 +92,8 @@ def features_of(
         "nodes": cluster.on_nodes,
         "boots": cluster.power_on == "on-demand",
         "capacity": cluster.follows_power,
+        "site_capacity": powered and cluster.capacity_levels.until_s < np.inf,
+        "kept_battery": "" if site is None or site.storage is None else site.storage.dispatch.removeprefix("greedy"),
         "gpus": powered and not cluster.follows_power,
         "pools": pools is not None,
         "swap": pools is not None and pools.suspends == "swap",

@@ -13,7 +13,7 @@ import numpy as np
 from greenbatch.engine import codes
 from greenbatch.engine.capacity.admission import admit, on_end, on_start, on_submit
 from greenbatch.engine.capacity.levels import is_beyond
-from greenbatch.engine.capacity.value import count_service
+from greenbatch.engine.capacity.value import asked_s, count_service
 from greenbatch.engine.limits import next_opening_s
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.power_states import begins_s, next_switch_s, switch
@@ -116,7 +116,7 @@ def complete(s: State) -> None:
         c.early = 1
     number = whole(done.job)
     if predicts(s.predictor):
-        requested_s = s.jobs[number].requested_s
+        requested_s = asked_s(s.capacity, number, s.jobs[number].requested_s)
         learn(s.predictor, number, requested_s, c.now_s - (done.requested_end_s - requested_s))
     give(s.machine, number, whole(done.processors), s.jobs[number].power_w, c.now_s, c.running == 0)
     on_end(s.capacity, number)
@@ -151,17 +151,24 @@ def _submit_followers(s: State, ended: int) -> None:
         number = whole(own.next)
 
 
+@compiled_small
+def _since_s(s: State, row: int) -> float:
+    """When the job in a row of ``expected`` would have started, had it done all of its work without a pause. [s]"""
+    job, left_s = whole(s.expected[row].job), s.jobs[s.expected[row].job].requested_s
+    return float(s.expected[row].start_s - (asked_s(s.capacity, job, left_s) - left_s))
+
+
 @compiled
 def predict(s: State, first: int, running: bool) -> None:
     """Predict run times: of the waiting jobs from a queue position on, and correct those of the running ones."""
     c = s.clock
     for k in range(c.expected_first, c.expected_first + c.running):
-        note_running(s.predictor, whole(s.expected[k].job), s.expected[k].start_s)
+        note_running(s.predictor, whole(s.expected[k].job), _since_s(s, k))
     for i in range(first, c.last):
         fill(s.predictor, whole(s.queue.job[i]), s.queue.requested_s[i], c.now_s, 0.0)
     for k in range(c.expected_first, c.expected_first + c.running if running else c.expected_first):
-        number, elapsed_s = whole(s.expected[k].job), max(0.0, c.now_s - s.expected[k].start_s)
-        fill(s.predictor, number, s.jobs[number].requested_s, c.now_s, elapsed_s)
+        number, elapsed_s = whole(s.expected[k].job), max(0.0, c.now_s - _since_s(s, k))
+        fill(s.predictor, number, asked_s(s.capacity, number, s.jobs[number].requested_s), c.now_s, elapsed_s)
     for k in range(c.expected_first, c.expected_first + c.running):
         note_running(s.predictor, whole(s.expected[k].job), np.inf)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, cast
 
 import numpy as np
 
@@ -59,8 +59,15 @@ def waits_forever(
         InputError: the machine is too small for one of them for ever.
     """
     refuse_shortage(state, workload, cluster)
-    left = f"{name} left {int(state.clock.last - state.clock.first)} jobs waiting forever"
-    return GreenbatchError(f"{left}: {state.rules.patience} decisions changed nothing ({_START_ONE})")
+    waiting, why = int(state.clock.last - state.clock.first), f"{state.rules.patience} decisions changed nothing"
+    if not waiting:
+        return GreenbatchError(_suspended_forever(state, name))
+    return GreenbatchError(f"{name} left {waiting} jobs waiting forever: {why} ({_START_ONE})")
+
+
+def _suspended_forever(state: State, name: str) -> str:
+    count, fix = int(cast(Varying, state.capacity).counts.suspended), "give more power or capacity, or end the run"
+    return f"{name} left {count} jobs suspended forever, for which there is no room any more ({fix}: rules.pools.end_s)"
 
 
 def refuse_command(name: str, site: Site | None, *, field: str = "site.storage") -> NoReturn:
@@ -83,8 +90,14 @@ def check(
         InputError: a rule returned NaN, or there is no storage to command.
         GreenbatchError: the policy left jobs waiting, or never stopped to command storage.
     """
+    if cluster is not None and state.clock.now_s > (until_s := cluster.capacity_levels.until_s):
+        problem, fix = (
+            f"is known until {until_s:,.0f} s only, and jobs are left then",
+            "end the run before: rules.pools.end_s",
+        )
+        raise InputError(problem, field="cluster.capacity", fix=fix)
     if state.clock.status == codes.STUCK and state.rules.limited and not state.clock.running:
-        refuse_draw(state, name, "site.grid.import_limit_w", "the limit")
+        refuse_draw(state, name)
     if state.clock.status == codes.STUCK:
         raise waits_forever(state, name, workload, cluster)
     if state.clock.status == codes.NOT_COMMANDED:
@@ -97,26 +110,31 @@ def check(
     if state.clock.status == codes.SUPPLY_EXHAUSTED and site is not None:
         site.slot(float(state.clock.now_s))
         raise SupplyExhausted(f"the forecast of site {site.name!r} ends before {state.clock.now_s:g} s")
-    left = state.jobs.shape[0] - int(state.clock.started)
+    left, suspended = state.jobs.shape[0] - int(state.clock.started), 0
     if isinstance(state.capacity, Varying):
-        left = 0 if np.isfinite(state.capacity.counts.end_s) else left - int(state.capacity.counts.rejected)
+        counts, ended = state.capacity.counts, np.isfinite(state.capacity.counts.end_s)
+        left, suspended = (0, 0) if ended else (left - int(counts.rejected), int(counts.suspended))
     if left and state.rules.power_cap_w > 0.0:
-        refuse_draw(state, name, "rules.power_cap_w", "the cap")
-    if left:
+        refuse_draw(state, name)
+    if left or suspended:
         refuse_shortage(state, workload, cluster)
-        raise GreenbatchError(f"{name} left {left} jobs waiting forever ({_START_ONE})")
+        waiting = f"{name} left {left} jobs waiting forever ({_START_ONE})"
+        raise GreenbatchError(waiting if left else _suspended_forever(state, name))
 
 
-def refuse_draw(state: State, name: str, field: str, limit: str) -> NoReturn:
+def refuse_draw(state: State, name: str) -> NoReturn:
     """Raise the error for jobs whose power is never allowed on the nodes that they get.
 
     Raises:
         InputError: always.
     """
-    left = state.jobs.shape[0] - int(state.clock.started)
+    rules, left = state.rules, state.jobs.shape[0] - int(state.clock.started)
+    limits = {"rules.power_cap_w": rules.power_cap_w > 0.0, "site.grid.import_limit_w": rules.limited}
+    field, *others = [name for name, holds in limits.items() if holds]
     problem = f"leaves {left} jobs waiting forever, because those nodes that {name} gives them draw too much"
+    fix = " and ".join([f"raise {'it' if others else 'the limit'}", *others])
     other = "" if "low-power" in name else ", or use a placement such as low-power"
-    raise InputError(problem, field=field, fix=f"raise {limit}{other}")
+    raise InputError(problem, field=field, fix=fix + other)
 
 
 def refuse_shortage(state: State, workload: Workload | None, cluster: Cluster | None) -> None:

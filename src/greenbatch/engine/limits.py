@@ -12,7 +12,7 @@ from greenbatch.engine.machine.resources import fits, next_change_s
 from greenbatch.engine.outages import next_end_s, open_from_s
 from greenbatch.engine.power_cap import is_within_cap, reserve_power
 from greenbatch.engine.state import State
-from greenbatch.machine_code.compile import compiled_rare, compiled_small, whole
+from greenbatch.machine_code.compile import compiled, compiled_rare, compiled_small, whole
 
 
 @compiled_small
@@ -51,6 +51,19 @@ def _is_allowed(s: State, job: int) -> bool:
     now_s = s.clock.now_s
     is_open = s.downtimes.shape[0] == 0 or open_from_s(s, job, now_s) <= now_s
     return is_open and is_within_limit(s, job, False) and is_within_cap(s, job, False)
+
+
+@compiled
+def allows_instead(s: State, job: int, row: int) -> bool:
+    """Whether neither an outage nor a limit of power forbids a job to start in place of a running one, by its row."""
+    if not s.rules.guarded:
+        return True
+    running, totals = s.expected[row], s.machine.totals
+    power_w, load_w = running.power_w, totals.load_w
+    running.power_w, totals.load_w = 0.0, load_w - power_w
+    allowed = _is_allowed(s, job)
+    running.power_w, totals.load_w = power_w, load_w
+    return bool(allowed)
 
 
 @compiled_rare

@@ -10,7 +10,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
-from greenbatch.engine.capacity.varying import Varying
+from greenbatch.engine.capacity.varying import FINISHED, Varying
 from greenbatch.engine.codes import END, SUSPEND
 from greenbatch.engine.log import Readings
 from greenbatch.engine.machine.dvfs import levels_of
@@ -130,7 +130,7 @@ class Stays:
     """What became of n jobs, and when they ran."""
 
     forced: int
-    """Suspensions for lack of power; the others are those of the policy."""
+    """Suspensions for lack of power; the others are those of the policy and of failures."""
     state: Int32s
     """Index into `STATES`, shape (n,)."""
     suspensions: Int32s
@@ -241,5 +241,7 @@ def outcome_of(
 def _killed(state: State, workload: Workload, cluster: Cluster) -> int:
     """On a pool, where run times are known."""
     if isinstance(state.capacity, Varying):  # the rest of a suspended job is less than its run time
-        return int(np.count_nonzero(workload.requested_time_s < workload.run_time_s)) if state.rules.kill else 0
+        has_ended = cast(Any, state.capacity.jobs)["place"] == FINISHED
+        is_cut = workload.requested_time_s < workload.run_time_s / cluster.speed
+        return int(np.count_nonzero(has_ended & is_cut)) if state.rules.kill else 0
     return int(np.count_nonzero(state.jobs["run_s"] < workload.run_time_s / cluster.speed))

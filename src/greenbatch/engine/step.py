@@ -17,7 +17,7 @@ from greenbatch.engine.capacity.admission import on_action
 from greenbatch.engine.capacity.levels import is_beyond, most_moves, next_level_s
 from greenbatch.engine.capacity.suspension import on_instant, suspend_by_choice, suspended_job
 from greenbatch.engine.events import accrue, next_instant, next_slot, next_wake_s, start, switch_until
-from greenbatch.engine.limits import can_be_next, can_start
+from greenbatch.engine.limits import can_be_next, can_start, next_opening_s
 from greenbatch.engine.log import is_full, note
 from greenbatch.engine.machine.competition import block, clear_reservation, competes
 from greenbatch.engine.machine.node_choice import prefer_none
@@ -157,10 +157,16 @@ def _is_due(s: State) -> bool:
 
 
 @compiled_small
+def _next_retry_s(s: State) -> float:
+    """When running jobs may be suspended, or suspended ones resume, although none waits, arrives or ends. [s]"""
+    return next_opening_s(s) if suspended_job(s.capacity, 0) >= 0 else next_level_s(s.capacity, s.clock.now_s)
+
+
+@compiled_small
 def happen(s: State) -> bool:
     """Carry out the next event; False if there is none."""
     c = s.clock
-    wake_s = next_wake_s(s) if c.first < c.last else next_level_s(s.capacity, c.now_s)
+    wake_s = next_wake_s(s) if c.first < c.last else _next_retry_s(s)
     if s.rules.commands and next_slot(s, wake_s):
         return True
     c.event = next_instant(s, wake_s)

@@ -120,7 +120,7 @@ def utilization_available(run: Measured) -> float:
 
 @metric("suspensions", "-", "lower")
 def suspensions(run: Measured) -> float:
-    """How often jobs were suspended, for lack of power or by the policy. [-], >= 0. Source: RARE §3.2.2."""
+    """How often jobs were suspended: for lack of power, by failures or the policy. [-], >= 0. Source: RARE §3.2.2."""
     stays = run.outcome.stays
     return np.nan if stays is None else float(stays.suspensions.sum())
 

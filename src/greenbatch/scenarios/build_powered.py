@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from greenbatch.scenarios.cluster_schema import ClusterSection, IntermittentCapacity
     from greenbatch.workload import Workload
 
+BACKLOGS = 10
+"""Time for which power is looked up after the last submission, in parts of what all jobs ask for at full power."""
 BEYOND_TICKS = 64
 """Ticks that an intermittent capacity lasts beyond the end of the run, for what is known ahead."""
 
@@ -55,7 +58,7 @@ def with_capacity(
         if capacity.kind == "constant":
             known = Capacity.of_ticks([capacity.fraction], tick_s, **size)
         elif capacity.kind == "intermittent":
-            known = Capacity.of_ticks(_levels(capacity, pools), tick_s, **size)
+            known = Capacity.of_ticks(_levels(capacity, pools, workload), tick_s, **size)
         elif capacity.kind == "series":
             known = Capacity.of_ticks(capacity.fractions, tick_s, **size)
         else:
@@ -63,13 +66,19 @@ def with_capacity(
     return replace(machine, powered=known)
 
 
-def _levels(capacity: IntermittentCapacity, pools: Pools | None) -> np.ndarray:
+def _last_end_s(pools: Pools | None, workload: Workload) -> float:
+    """The latest end of a run that begins with any of the jobs; infinite unless the rules state it. [s]"""
+    return math.inf if pools is None else pools.end_of(float(workload.submit_s.max()))
+
+
+def _levels(capacity: IntermittentCapacity, pools: Pools | None, workload: Workload) -> np.ndarray:
     """The level with its own probability in each tick, else 1; shape (ticks,)."""
-    ticks = capacity.ticks
-    if ticks is None and pools is not None and pools.end_s:
-        ticks = int(np.ceil(pools.end_s / pools.tick_s)) + BEYOND_TICKS
+    ticks, end_s = capacity.ticks, _last_end_s(pools, workload)
+    if ticks is None and pools is not None and end_s < math.inf:
+        ticks = int(np.ceil(end_s / pools.tick_s)) + BEYOND_TICKS
     if ticks is None:
-        raise InputError("is missing", field="ticks", fix="state how long it lasts, or set rules.pools.end_s")
+        fix = "state how long it lasts, or set rules.pools.end_s or episode_s"
+        raise InputError("is missing", field="ticks", fix=fix)
     falls = np.random.default_rng(capacity.seed).random(ticks) < capacity.level
     return np.where(falls, capacity.level, 1.0)
 
@@ -87,8 +96,12 @@ def _of_power(machine: Cluster, unit_w: float, pools: Pools | None, workload: Wo
     if needed_w[-1] < machine.idle_power_w:
         problem = f"is {unit_w:g}: the full machine would draw less than the idle one, {machine.idle_power_w:g} W"
         raise InputError(problem, field="full_power_per_unit_w", fix="state the power of a unit at full load")
-    end_s = pools.end_s if pools is not None and pools.end_s else 2.0 * float(workload.submit_s.max())
-    time_s, level = powered_levels(site, needed_w.astype(np.float64), end_s + site.slots * site.step_s)
+    end_s, last_s = _last_end_s(pools, workload), float(workload.submit_s.max())
+    if end_s == math.inf:
+        work_s = float(workload.requested_time_s @ workload.processors) / machine.processors
+        end_s = max(2.0 * last_s, last_s + BACKLOGS * work_s)
+    until_s = end_s + site.slots * site.step_s
+    time_s, level = powered_levels(site, needed_w.astype(np.float64), until_s)
     changed = np.flatnonzero(np.append(True, np.diff(level) != 0))
-    known = Capacity(time_s=time_s[changed], processors=processors[level[changed]], gpus=gpus[level[changed]])
-    return replace(machine, powered=known)
+    at: dict[str, Any] = {"time_s": time_s[changed], "processors": processors[level[changed]]}
+    return replace(machine, powered=Capacity(**at, gpus=gpus[level[changed]], until_s=until_s))

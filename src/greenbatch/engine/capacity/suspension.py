@@ -31,12 +31,6 @@ def suspended_job(capacity: Varying, row: int) -> int:
     return whole(capacity.suspended[row]) if row < capacity.counts.suspended else -1
 
 
-@variant(Varying, otherwise=lambda capacity, job, requested_s: requested_s)
-def asked_s(capacity: Varying, job: int, requested_s: float) -> float:
-    """Requested time of a job as submitted, from the one that is left of it, which suspensions change. [s]"""
-    return float(capacity.jobs[job].requested_s)
-
-
 @variant(Varying, inlined=False)
 def on_instant(capacity: Varying, s: State) -> None:
     """Bring the capacity up to date after the events of an instant: levels, failures, suspended jobs.
@@ -210,6 +204,7 @@ def make_room(capacity: Varying, s: State, position: int) -> bool:
         other.value < head.value
         and head.processors <= s.machine.totals.free + other.processors
         and head.gpus <= s.machine.totals.free_gpus + other.gpus
+        and limits.allows_instead(s, number, row)
     ):
         return False
     suspend_by_choice(capacity, s)

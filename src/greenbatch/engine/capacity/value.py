@@ -3,7 +3,8 @@
 Jobs count in ticks, with fractions if events lie between ticks. Everything is added up over the time between events,
 in which no job changes its pool, so a job that becomes late in between counts from then on.
 
-The contract of a capacity that knows value, and what `Varying` does; ``otherwise`` holds where nothing is added up.
+The contract of a capacity that knows value, and what `Varying` does; ``otherwise`` holds where nothing is added up and
+no job is suspended.
 
 Source: RARE and CoCoRL (dissertation), §3.2.3, Eq. 6.11 and Table B.1.
 """
@@ -65,3 +66,9 @@ def worth_of(capacity: Varying, job: int, time_s: float) -> tuple[float, float, 
     """Value of a job, ticks for which it is late if it ends at a time, and its value per tick of its requested time."""
     own, tick_s = capacity.jobs[job], capacity.counts.tick_s
     return (own.value, max((time_s - own.due_s) / tick_s, 0.0), own.value * tick_s / own.requested_s)
+
+
+@variant(Varying, otherwise=lambda capacity, job, requested_s: requested_s)
+def asked_s(capacity: Varying, job: int, requested_s: float) -> float:
+    """Requested time of a job as submitted, from the one that is left of it, which suspensions change. [s]"""
+    return float(capacity.jobs[job].requested_s)

@@ -14,7 +14,7 @@ import numpy as np
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.capacity.admission import choosable_position, pool_figure
 from greenbatch.engine.capacity.levels import ahead_now, ahead_to, look_ahead_s, powered_ahead
-from greenbatch.engine.capacity.suspension import asked_s
+from greenbatch.engine.capacity.value import asked_s
 from greenbatch.engine.codes import SUPPLY_EXHAUSTED
 from greenbatch.engine.feature import features_in
 from greenbatch.engine.forecast import project_surplus
