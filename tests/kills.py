@@ -21,7 +21,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -339,10 +339,14 @@ STUDY += ["--goals", "bounded-slowdown", "--backfills", "none", "--traces", "Tin
 STUDY += [*SIZES, "training.minibatch=16"]
 
 
+MODELS = {"search-model": "searched", "network-model": "trained"}
+"""Models that commands begin with -> the states that they are copied from."""
+
+
 def cases(base: Path) -> dict[str, Case]:
     """Every command that writes, into nothing and over something."""
     network: dict[str, Any] = {"out": "run", "training": True}
-    model, network_model = str(base / "search-model"), str(base / "network-model")
+    model, network_model = (str(base / name) for name in MODELS)
     return {
         "simulate": Case(words=SIMULATE),
         "simulate --force": Case(words=[*SIMULATE, "--force"], state="simulated", mine=MINE),
@@ -410,10 +414,14 @@ def compile_elsewhere(base: Path) -> None:
     os.waitpid(pid, 0)
 
 
-def make_states(place: Place) -> None:
-    """What commands begin with."""
+def make_states(place: Place, commands: Collection[Case]) -> None:
+    """What commands begin with, as far as these need it."""
+    models = {model for case in commands for model in MODELS if str(place.base / model) in case.words}
+    needed = {case.state for case in commands} | {MODELS[model] for model in models}
 
     def keep(name: str, words: list[str], out: str, *mine: str, stop: str = "") -> None:
+        if name not in needed:
+            return
         place.enter(None)
         code, seen = place.run(words)
         if stop:
@@ -431,14 +439,16 @@ def make_states(place: Place) -> None:
                 with suppress(ImportError):
                     importlib.import_module(module)
 
-    keep("studied", STUDY, "out")
+    if any(case.words == STUDY for case in commands):
+        needed.add("studied")
+        keep("studied", STUDY, "out")
     keep("simulated", [*SIMULATE, "--jobs", "30"], "out")
     keep("trained", [*NETWORK, "--seed", "7"], "run", *INSIDE)
     keep("interrupted", NETWORK, "run", "checkpoint/notes.txt", stop="exchange run/checkpoint")
     keep("half-searched", SEARCH, "run", "checkpoint/notes.txt", stop="exchange run/checkpoint")
     keep("searched", SEARCH, "run")
-    for state, model in (("searched", "search-model"), ("trained", "network-model")):
-        shutil.copytree(place.base / state / "run" / "model", place.base / model)
+    for model in models:
+        shutil.copytree(place.base / MODELS[model] / "run" / "model", place.base / model)
     place.enter(None)
     (place.root / "out.onnx").write_text("old")
     shutil.copytree(place.root, place.base / "exported")
@@ -503,17 +513,18 @@ def run_all(names: list[str], *, every: bool, tell: Callable[[str], None]) -> in
     lost = 0
     with tempfile.TemporaryDirectory() as scratch:
         base = Path(os.path.realpath(scratch))
-        compile_elsewhere(base / "compiled")
+        if os.environ.get("NUMBA_DISABLE_JIT") != "1":
+            compile_elsewhere(base / "compiled")
         prepare(base)
         place = Place(base)
-        make_states(place)
+        tried = {name: case for name, case in cases(base).items() if not names or name in names}
+        make_states(place, tried.values())
         gc.collect()
         gc.freeze()  # or every child looks through, and so copies, what the compiler left here
-        for name, case in cases(base).items():
-            if not names or name in names:
-                found = attempt(case, place, every)
-                lost += bool(found["problems"])
-                tell(json.dumps({"case": name, **found}))
+        for name, case in tried.items():
+            found = attempt(case, place, every)
+            lost += bool(found["problems"])
+            tell(json.dumps({"case": name, **found}))
     return int(lost > 0)
 
 

@@ -60,18 +60,18 @@ def test_no_scheduler_is_off_its_share_by_more_than_windows_of_the_others(
 
 
 def test_shares_are_those_asked_for_but_for_a_window() -> None:
-    made = planned(shares=[1, 3], decisions=900)
+    made = planned(shares=[1, 3], decisions=600)
     played = list(datasets.play(made))
     own = np.concatenate([np.repeat(each.scheduler, np.diff(each.offsets)) for each in played])
     longest = max(np.diff(each.offsets).max() for each in played)
-    assert 900 <= len(own) < 900 + longest * 2
+    assert 600 <= len(own) < 600 + longest * 2
     assert abs(np.mean(own) - 0.75) * len(own) <= longest
     assert np.concatenate([each.episode for each in played]).tolist() == list(range(sum(len(p.start) for p in played)))
 
 
 def test_the_same_seed_gives_the_same_decisions_in_any_number_of_threads() -> None:
     one, two, other = (
-        list(datasets.play(planned(seed=s, threads=n, decisions=400))) for s, n in ((1, 1), (1, 2), (2, 1))
+        list(datasets.play(planned(seed=s, threads=n, decisions=200))) for s, n in ((1, 1), (1, 2), (2, 1))
     )
     for ours, theirs in zip(one, two, strict=True):
         for name, found in ours._asdict().items():

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numba
 import pytest
 
 import greenbatch
+from greenbatch.energy.slots import interval_at
+from greenbatch.machine_code.compile import machine_code
+from greenbatch.machine_code.kept import announced, cache_folder
 
 pytestmark = pytest.mark.compiled
 
@@ -76,18 +84,11 @@ print(books(outcome, 0.0, 20.0).grid_j)
 """
 
 
-ONE = """
-import json
-from greenbatch.energy.slots import interval_at
-from greenbatch.machine_code.compile import machine_code
-import numba
-code = machine_code(getattr(interval_at, "py_func", interval_at), numba.float64(*[numba.float64] * 3), told="one")
-print(json.dumps([code(25.0, 5.0, 10.0), code._cache.loaded]))
-"""
-
-
 class Copy:
-    """A copy of the package in a folder of its own, with a cache of its own."""
+    """A copy of the package in a folder of its own, with a cache of its own.
+
+    Machine code is not optimized: which functions it holds, and what it gives, is the same.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.cache = folder, folder / "cache"
@@ -106,6 +107,7 @@ class Copy:
     def run(self, code: str, *arguments: str) -> tuple[Any, str]:
         """Output as JSON, and what stood on standard error."""
         environment = {**os.environ, "PYTHONPATH": str(self.folder), "XDG_CACHE_HOME": str(self.cache)}
+        environment["NUMBA_OPT"] = "0"
         environment.pop("NUMBA_DISABLE_JIT", None)
         done = subprocess.run(
             [sys.executable, "-W", "error", "-c", code, *arguments], env=environment, cwd=self.folder,
@@ -160,74 +162,88 @@ def test_what_was_compiled_is_never_stale(copy: Copy) -> None:
     assert len(files()) == len(between) + 4
 
 
-WAITING = """
-import json, threading
-from contextlib import contextmanager
-from greenbatch.machine_code.kept import announced, cache_folder
-
-@contextmanager
-def compiling(variant):
-    file = cache_folder() / f"part{variant}.code"
-    with announced(file, "part"):
-        yield
-        file.touch()
-
-def compiles(variant):
-    with compiling(variant):
-        return True
-
-waits = {}
-with compiling("-one"):
-    for variant in ("-one", "-other"):
-        other = threading.Thread(target=compiles, args=(variant,), daemon=True)
-        other.start()
-        other.join(timeout=0.5 if variant == "-one" else 30)
-        waits[variant] = other.is_alive()
-compiles("-third")
-print(json.dumps(waits))
-"""
+# ---------------------------------------------------------------- one function, in this process
 
 
-def test_only_who_compiles_the_same_types_waits(copy: Copy) -> None:
-    waits, said = copy.run(WAITING)
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own for this process."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def one() -> list[float]:
+    """What a small function gives that is compiled or loaded now, and whether it was loaded."""
+    function = getattr(interval_at, "py_func", interval_at)
+    code = machine_code(function, numba.float64(*[numba.float64] * 3), told="one")
+    return [code(25.0, 5.0, 10.0), code._cache.loaded]
+
+
+def test_only_who_compiles_the_same_types_waits(cache: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    @contextmanager
+    def compiling(variant: str) -> Iterator[None]:
+        file = cache_folder() / f"part{variant}.code"
+        with announced(file, "part"):
+            yield
+            file.touch()
+
+    def compiles(variant: str) -> None:
+        with compiling(variant):
+            pass
+
+    waits, others = {}, []
+    with compiling("-one"):
+        for variant in ("-one", "-other"):
+            others.append(other := threading.Thread(target=compiles, args=(variant,), daemon=True))
+            other.start()
+            other.join(timeout=0.5 if variant == "-one" else 30)
+            waits[variant] = other.is_alive()
+    for other in others:
+        other.join(timeout=30)
+    compiles("-third")
     assert waits == {"-one": True, "-other": False}
+    said = capfd.readouterr().err
     assert said.count("compiling the engine (part; once per version)") == 3, "each kind of machine is told"
+    assert cache_folder().is_relative_to(cache)
 
 
-def test_a_home_that_cannot_be_written_does_no_harm(copy: Copy) -> None:
-    copy.cache.write_text("a file where the cache folder should be")
-    found, said = copy.run(ONE)
-    assert found == [2.0, 0]
-    assert said.count("compiling") == 1
+def test_a_home_that_cannot_be_written_does_no_harm(cache: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    cache.write_text("a file where the cache folder should be")
+    assert one() == [2.0, 0]
+    assert capfd.readouterr().err.count("compiling") == 1
 
 
-def test_what_no_run_has_used_for_long_is_removed(copy: Copy) -> None:
-    kept = copy.cache / "greenbatch" / "engine"
+def test_what_no_run_has_used_for_long_is_removed(cache: Path) -> None:
+    kept = cache / "greenbatch" / "engine"
     kept.mkdir(parents=True)
     names = ("engine.x-0.code", "0123456789abcdef", "a-copy")  # of this version, of an earlier one, and not ours
     for name, age_s in [*((name, 40 * 86_400) for name in names), ("engine.y-0.code", 20 * 86_400)]:
         (kept / name).mkdir(parents=True) if "." not in name else (kept / name).touch()
         os.utime(kept / name, (time.time() - age_s,) * 2)
-    assert copy.run(ONE)[0] == [2.0, 0]
+    assert one() == [2.0, 0]
     left = {each.name for each in kept.iterdir()}
     assert left >= {"a-copy", "engine.y-0.code"}
     assert not left & {"engine.x-0.code", "0123456789abcdef"}
 
 
 @pytest.mark.parametrize("content", [b"garbage", b""])
-def test_a_damaged_cache_is_made_again(copy: Copy, content: bytes) -> None:
-    assert copy.run(ONE)[0] == [2.0, 0]
-    files = list(copy.cache.rglob("*.code"))
+def test_a_damaged_cache_is_made_again(cache: Path, content: bytes) -> None:
+    assert one() == [2.0, 0]
+    files = list(cache.rglob("*.code"))
     assert files
     for file in files:
         file.write_bytes(content)
-    assert copy.run(ONE)[0] == [2.0, 0]
+    assert one() == [2.0, 0]
     assert all(file.stat().st_size > len(content) for file in files)
 
 
-def test_a_cache_without_room_does_no_harm(copy: Copy) -> None:
-    full = "import errno, pathlib\ndef write(*_): raise OSError(errno.ENOSPC, '')\npathlib.Path.write_bytes = write\n"
-    assert copy.run(f"{full}{ONE}")[0] == [2.0, 0]
+def test_a_cache_without_room_does_no_harm(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "")
+
+    monkeypatch.setattr(Path, "write_bytes", write)
+    assert one() == [2.0, 0]
+    assert not list(cache.rglob("*.code"))
 
 
 def bound_by_permissions() -> None:
@@ -238,26 +254,29 @@ def bound_by_permissions() -> None:
     ctypes.CDLL(None).prctl(drop, dac_override)
 
 
-def test_a_filled_cache_that_may_not_be_written_is_used(tmp_path: Path) -> None:
+LOADS = """
+import json, sys
+sys.path[:0] = json.loads(sys.argv[1])
+from test_compile import one
+print(json.dumps(one()))
+"""
+
+
+def test_a_filled_cache_that_may_not_be_written_is_used(
+    cache: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     """As in a container image; every command compiled anew, and left a folder."""
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
-    environment.pop("NUMBA_DISABLE_JIT", None)
-
-    def run() -> tuple[str, str]:
-        done = subprocess.run(
-            [sys.executable, "-c", ONE], env=environment, capture_output=True, text=True, check=True,
-            preexec_fn=bound_by_permissions,
-        )  # fmt: skip
-        return done.stdout, done.stderr
-
-    compiled, told = run()
-    assert compiled == "[2.0, 0]\n"
-    assert "compiling" in told
-    for place in (tmp_path / "cache").rglob("*"):
+    assert one() == [2.0, 0]
+    assert "compiling" in capfd.readouterr().err
+    for place in cache.rglob("*"):
         place.chmod(0o555 if place.is_dir() else 0o444)
     try:
-        assert run() == ("[2.0, 1]\n", "")
+        done = subprocess.run(
+            [sys.executable, "-c", LOADS, json.dumps([str(Path(__file__).parent)])], capture_output=True, text=True,
+            env={**os.environ, "TMPDIR": str(tmp_path)}, check=True, preexec_fn=bound_by_permissions,
+        )  # fmt: skip
+        assert (done.stdout, done.stderr) == ("[2.0, 1]\n", "")
         assert not list(tmp_path.glob("greenbatch-engine-*"))
     finally:
-        for place in [tmp_path / "cache", *(tmp_path / "cache").rglob("*")]:
+        for place in [cache, *cache.rglob("*")]:
             place.chmod(0o755)

@@ -158,7 +158,7 @@ def test_sigma_a_start_and_the_trace_change_our_cells(greenbatch_data: Find) -> 
 
 def test_windows_in_turn_share_one_stream_of_random_numbers(greenbatch_data: Find) -> None:
     greenbatch_data("swf/lublin_256.swf.gz")
-    question = load_scenario("gas-marl/lublin-256", overrides={"evaluation.jobs": 256})
+    question = load_scenario("gas-marl/lublin-256", overrides={"evaluation.jobs": 128})
     spec = "ga-published:eta=0.002+green"
 
     def slowdown(frame: Any) -> dict[str, float]:
@@ -166,7 +166,7 @@ def test_windows_in_turn_share_one_stream_of_random_numbers(greenbatch_data: Fin
 
     both = slowdown(in_turn(question, [spec], [7000, 2500], workers=1))
     alone = [slowdown(in_turn(question, [spec], [start]))[str(start)] for start in (7000, 2500)]
-    fresh = evaluate(simulate(question, spec, start=2500, jobs=256))[SLOWDOWN]
+    fresh = evaluate(simulate(question, spec, start=2500, jobs=128))[SLOWDOWN]
     assert both["7000"] == alone[0]
     assert alone[1] == pytest.approx(fresh, rel=1e-12)
     assert both["2500"] != alone[1]

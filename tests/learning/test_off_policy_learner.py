@@ -148,16 +148,16 @@ def test_cloning_learns_what_the_data_do_without_critics():
 
 
 def test_warming_up_clones_whatever_the_loss():
-    warmed, _ = trained("soft", 50, warm_up_steps=50, critics=2)
-    cloned, _ = trained("clone", 50, critics=2)
+    warmed, _ = trained("soft", 25, warm_up_steps=25, critics=2)
+    cloned, _ = trained("clone", 25, critics=2)
     for ours, theirs in zip(warmed.actor.parameters(), cloned.actor.parameters(), strict=True):
         assert torch.equal(ours, theirs)
 
 
 def test_critics_may_learn_while_the_actor_warms_up():
-    warmed, _ = trained("soft", 50, warm_up_steps=50, warm_up_critics=True, critics=2)
-    cloned, _ = trained("clone", 50, critics=2)
-    learned, _ = trained("soft", 50, critics=2)
+    warmed, _ = trained("soft", 25, warm_up_steps=25, warm_up_critics=True, critics=2)
+    cloned, _ = trained("clone", 25, critics=2)
+    learned, _ = trained("soft", 25, critics=2)
     for ours, theirs in zip(warmed.actor.parameters(), cloned.actor.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs)
     begun = list(cloned.agent.critics.parameters())  # they have not learned

@@ -94,7 +94,7 @@ class Stop(KeyboardInterrupt):
     """Ctrl-C."""
 
 
-@pytest.mark.parametrize("epoch", [0, 1, 3])
+@pytest.mark.parametrize("epoch", [0, 3])
 def test_interrupted_and_resumed_it_ends_with_the_same_bytes(finished, tmp_path, epoch):
     plan, run = finished
 

@@ -132,10 +132,10 @@ def first_largest(logits: Any, allowed: Any) -> int:
 @pytest.mark.parametrize("case", CASES)
 def test_a_graph_decides_as_the_network_it_is_made_from(case: str) -> None:
     rng = np.random.default_rng(7)
-    for seed in range(3):
+    for seed in range(2):
         actor, shapes, session = network(case, seed)
         sizes = [(1, 0), (1, 1), (shapes.queue_rows, max(shapes.running_rows, 1))]
-        sizes += [(int(rng.integers(1, 60)), int(rng.integers(0, 40))) for _ in range(300)]
+        sizes += [(int(rng.integers(1, 60)), int(rng.integers(0, 40))) for _ in range(100)]
         least, most = max(shapes.extras, 1), shapes.queue_rows
         decisions = [observation(shapes, rng, min(max(queued, least), most), busy) for queued, busy in sizes]
         remembered: dict[str, Any] = {}

@@ -306,7 +306,7 @@ def test_an_interrupted_search_ends_with_the_same_bytes(
     small: Scenario, tmp_path: Path, changes: dict[str, Any]
 ) -> None:
     search(plan(small, **changes), tmp_path / "whole", watch=lambda _: None)
-    for after in (1, 3, 4):
+    for after in (1, 4):
         seen: list[Any] = []
 
         def stop(record: Any, seen: list[Any] = seen, after: int = after) -> None:
@@ -546,16 +546,17 @@ def test_two_trainings_never_share_a_folder(small: Scenario, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "scenario", "overrides"),
+    ("name", "scenario", "overrides", "interrupted"),
     [
-        ("gas-marl-plus", "default", {"training.windows": 2, "training.jobs": 40}),
-        ("ineps-plus", "ineps/adaptability-mixed", {"training.windows": 2, "training.jobs": 30}),
+        ("gas-marl-plus", "default", {"training.windows": 2, "training.jobs": 40}, False),
+        ("ineps-plus", "ineps/adaptability-mixed", {"training.windows": 2, "training.jobs": 30}, True),
     ],
 )
 def test_a_search_does_not_depend_on_where_candidates_are_evaluated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, scenario: str, overrides: dict[str, Any]
-) -> None:
-    """In this process, or in two processes before an interruption and in two others after it: the same weights."""
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, scenario: str, overrides: dict[str, Any],
+    interrupted: bool,
+) -> None:  # fmt: skip
+    """In this process, or in two processes, and in two others after an interruption: the same weights."""
     world = load_scenario(scenario, overrides={"workload.generator.jobs": 300} if scenario == "default" else {})
     plan = make_plan(name, world, overrides={"training.search.population": 4, **overrides}, epochs=2, threads=1)
 
@@ -566,8 +567,9 @@ def test_a_search_does_not_depend_on_where_candidates_are_evaluated(
     search(plan, tmp_path / "here", watch=lambda _: None, workers=1)
     for kind in (PlannerSearch, ParameterSearch, RankingSearch):
         monkeypatch.setattr(kind, "evaluated", None)  # in this process, not in others
-    with pytest.raises(KeyboardInterrupt):
-        search(plan, tmp_path / "two", watch=stop, workers=2)
+    if interrupted:
+        with pytest.raises(KeyboardInterrupt):
+            search(plan, tmp_path / "two", watch=stop, workers=2)
     search(plan, tmp_path / "two", watch=lambda _: None, workers=2)
     here, two = ((tmp_path / name / "model" / "actor.safetensors").read_bytes() for name in ("here", "two"))
     assert here == two
