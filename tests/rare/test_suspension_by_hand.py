@@ -250,3 +250,14 @@ level = 0.5
 episode_s = 300
 """)  # fmt: skip
     assert made.cluster.capacity_levels.time_s[-1] > 780
+
+
+@pytest.mark.parametrize(("run_s", "refused"), [(30, False), (31, True)])
+def test_a_run_ends_before_its_capacity_is_no_longer_known(run_s: int, refused: bool) -> None:
+    levels = Capacity(time_s=np.zeros(1), processors=np.array([4]), gpus=np.zeros(1), until_s=30.0)
+    one, machine = powered_jobs(submit_s=[0], run_time_s=[run_s], processors=[4]), Cluster.of_units(4, powered=levels)
+    if not refused:
+        assert simulate(one, machine, None, SUSPENDS, scheduler("fcfs+easy")).end_s.tolist() == [30]
+        return
+    with pytest.raises(InputError, match=r"cluster.capacity: is known until 30 s only, and jobs are left then"):
+        simulate(one, machine, None, SUSPENDS, scheduler("fcfs+easy"))

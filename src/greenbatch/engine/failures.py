@@ -87,15 +87,13 @@ def check(
 
     Raises:
         SupplyExhausted: the clock left the power series.
-        InputError: a rule returned NaN, or there is no storage to command.
+        InputError: a rule returned NaN, there is no storage to command, or the run outlasts its known capacity.
         GreenbatchError: the policy left jobs waiting, or never stopped to command storage.
     """
-    if cluster is not None and state.clock.now_s > (until_s := cluster.capacity_levels.until_s):
-        problem, fix = (
-            f"is known until {until_s:,.0f} s only, and jobs are left then",
-            "end the run before: rules.pools.end_s",
-        )
-        raise InputError(problem, field="cluster.capacity", fix=fix)
+    powered = None if cluster is None else cluster.powered
+    if powered is not None and state.clock.now_s > powered.until_s:
+        problem = f"is known until {powered.until_s:,.0f} s only, and jobs are left then"
+        raise InputError(problem, field="cluster.capacity", fix="end the run before: rules.pools.end_s")
     if state.clock.status == codes.STUCK and state.rules.limited and not state.clock.running:
         refuse_draw(state, name)
     if state.clock.status == codes.STUCK:
