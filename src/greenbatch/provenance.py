@@ -62,6 +62,7 @@ def rule_files(schedulers: Sequence[str]) -> dict[str, str]:
     return {file.name: data_catalog.sha256(file) for file in sorted(files)}
 
 
+@cache
 def versions() -> dict[str, str]:
     """Versions of greenbatch and of all libraries that can change a result; libraries not installed are left out."""
     found = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import torch
@@ -45,21 +46,22 @@ def prepared(threads: int, device: torch.device) -> Iterator[None]:
     """
     switch: Any = torch.utils.deterministic  # a module whose attribute is a property
     before = (torch.get_num_threads(), torch.get_float32_matmul_precision())
-    deterministic, fill = torch.are_deterministic_algorithms_enabled(), switch.fill_uninitialized_memory
+    deterministic, fill = torch.get_deterministic_debug_mode(), switch.fill_uninitialized_memory
     torch.set_num_threads(threads)
     if device.type == "cpu":
         torch.set_float32_matmul_precision("medium" if _is_exact("medium") else "highest")
-        torch.use_deterministic_algorithms(True)
+        torch.set_deterministic_debug_mode("error")  # its twin `use_deterministic_algorithms` loads torch's compiler
         switch.fill_uninitialized_memory = False
     try:
         yield
     finally:
         torch.set_num_threads(before[0])
         torch.set_float32_matmul_precision(before[1])
-        torch.use_deterministic_algorithms(deterministic)
+        torch.set_deterministic_debug_mode(deterministic)
         switch.fill_uninitialized_memory = fill
 
 
+@cache
 def _is_exact(mode: str) -> bool:
     """Whether matrix products in a precision mode have float32 accuracy, on shapes used in training."""
     generator = torch.Generator().manual_seed(0)
