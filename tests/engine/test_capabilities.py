@@ -219,11 +219,18 @@ def test_a_bound_knows_no_supply_of_ones_own() -> None:
         oracle_bound(jobs, cluster, own, rules, latest_end_s=1e6)
 
 
-def test_capacity_does_not_vary_on_nodes_yet() -> None:
-    """A cluster can have both parts; what is not simulated is refused, not left out."""
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"power_on": "on-demand"}, "power_on: is on-demand, and nodes of which only some are powered do not boot yet"),
+        ({"contention": "irmasim-v1"}, "contention: is irmasim-v1, which counts operations"),
+    ],
+)
+def test_what_nodes_with_a_varying_capacity_do_not_know_yet(changes: dict[str, Any], message: str) -> None:
+    """What is not simulated is refused, not left out."""
     jobs, nodes, site, rules = question("nodes")
-    both = replace(nodes, powered=Capacity.constant(nodes.processors - 1, 0))
-    with pytest.raises(InputError, match="cannot follow the power on nodes yet"):
+    both = replace(nodes, powered=Capacity.constant(nodes.processors - 1, 0), **changes)
+    with pytest.raises(InputError, match=message):
         simulate(jobs, both, site, rules, scheduler("fcfs"))
 
 

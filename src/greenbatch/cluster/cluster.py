@@ -184,6 +184,9 @@ class Cluster:
     def idle_levels_w(self) -> Floats:
         """Power of the idle machine at each of `capacity_levels`, shape (k,). [W]"""
         levels = self.capacity_levels
+        if self.on_nodes:  # what is not powered are processors of empty nodes
+            on_w = self.idle_power_w if self.power_on == "always" else 0.0
+            return np.asarray(on_w * levels.processors / self.processors)
         return np.asarray(self.idle_power_w * (levels.processors + levels.gpus) / (self.processors + self.gpus))
 
     def idle_energy_j(self, start_s: float, end_s: float) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.capacity.admission import keeps_pools, on_action
+from greenbatch.engine.capacity.units import leaves_powered, take_beside
 from greenbatch.engine.codes import BACKFILL, EASY, EASY_IRMASIM, EASY_SCHEDGYM, FIRST_FIT, GREEN
 from greenbatch.engine.events import start
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
@@ -59,6 +60,8 @@ def may_start(s: State, position: int, latest_s: float, head: int) -> bool:
         return True
     if s.rules.backfill != EASY or not fits_beside(s.machine, job, processors, s.clock.spare):
         return False
+    if not leaves_powered(s.capacity, s.clock, s.machine.totals, job):
+        return False
     return not s.rules.guarded or leaves_limits(s, job, head)
 
 
@@ -99,9 +102,10 @@ def _start_candidate(s: State, position: int, head: int) -> int:
     outlives = end_s > s.clock.shadow_s
     outlives = outlives and competes(s.machine, whole(s.queue.job[position]), head)
     if outlives:
-        s.clock.spare -= s.queue.processors[position]
+        job, processors = whole(s.queue.job[position]), whole(s.queue.processors[position])
+        take_beside(s.capacity, s.clock, s.machine.totals, job, processors)
         if s.rules.power_cap_w > 0.0:
-            take_from_spare(s, whole(s.queue.job[position]))
+            take_from_spare(s, job)
     return start(s, position, BACKFILL, outlives)
 
 

@@ -105,6 +105,7 @@ def features_of(
         "forecast_error": "" if site is None or site.forecast_model.kind == "perfect" else site.forecast_model.kind,
         "dvfs": rules.dvfs_level,
         "contention": cluster.contention != "none",
+        "operations": cluster.contention == "irmasim-v1",
         "sticky": rules.commitment if rules.commitment == "sticky" else "",
         "pool": not cluster.on_nodes,
         "fixed": not powered,

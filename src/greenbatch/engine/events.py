@@ -13,6 +13,7 @@ import numpy as np
 from greenbatch.engine import codes
 from greenbatch.engine.capacity.admission import admit, on_end, on_start, on_submit
 from greenbatch.engine.capacity.levels import is_beyond
+from greenbatch.engine.capacity.units import hold
 from greenbatch.engine.capacity.value import asked_s, count_service
 from greenbatch.engine.limits import next_opening_s
 from greenbatch.engine.log import note
@@ -99,6 +100,7 @@ def start(s: State, position: int, kind: int, outlives: bool) -> int:
     begin_s, power_w = begins_s(s.machine, number, c.now_s), running_w(s.machine, number, job.power_w)
     add_running(s.ending, s.expected, c, job, number, power_w, begin_s, run_s)
     update_ends(s.machine, s.ending, c)
+    hold(s.capacity, s.machine, number)
     c.started += 1
     c.commanding, c.charges = s.rules.commands > 0, 0
     note(s.log, c, kind, number, s.machine.totals.load_w)

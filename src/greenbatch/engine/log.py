@@ -75,8 +75,9 @@ class Readings(NamedTuple):
 
     columns: Columns
     placed: list[Any]
-    """Tables of `machine.node_tables.Placement`, or of the starts, suspensions, resumptions and ends where jobs can be
-    suspended; empty on a pool."""
+    """Tables of `machine.node_tables.Placement`; empty on a pool."""
+    moves: list[Any]
+    """Entries of the log that start, suspend, resume or end a job, where jobs can be suspended."""
     switched: list[Any]
     """Entries of the log that say when a node was switched."""
 
@@ -92,7 +93,7 @@ def new_readings(jobs: int, first_w: float) -> Readings:
     time_s, load_w, command_w = (np.empty(2 * jobs) for _ in range(3))
     order, counts = np.zeros(jobs, np.int64), np.zeros(3, np.int64)
     columns = Columns(start_s, end_s, promised_s, time_s, load_w, command_w, float(first_w), order, counts)
-    return Readings(columns, [], [])
+    return Readings(columns, [], [], [])
 
 
 def read(log: Table[Event], rows: int, into: Columns) -> None:
@@ -140,14 +141,14 @@ def drain(state: State, into: Readings) -> None:
             column.resize(2 * rows, refcheck=False)
     if isinstance(state.capacity, Varying):
         moves: Any = state.log[: state.clock.logged]
-        into.placed.append(moves[np.isin(moves["kind"], _MOVES)].copy())
+        into.moves.append(moves[np.isin(moves["kind"], _MOVES)].copy())
     if isinstance(state.machine, Nodes):
         placed: Any = state.machine.placed
         into.placed.append(placed[: state.machine.counts.placed].copy())
         state.machine.counts.placed = 0
         if state.machine.counts.on_demand:
             entries: Any = state.log[: state.clock.logged]
-            into.switched.append(entries[entries["kind"] == SWITCH].copy())
+            into.switched.append(entries[(entries["kind"] == SWITCH) & (entries["job"] >= 0)].copy())
     _compiled_read()(state.log, int(state.clock.logged), into.columns)
     state.clock.logged = 0
 

@@ -109,10 +109,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Placements:
-    """Where jobs ran: one row for each job and node, ordered by job, columns of shape (p,)."""
+    """Where jobs ran: one row for each span of a job and node, ordered by span, columns of shape (p,)."""
 
     job: Int32s
     """Row of the job in the workload."""
+    span: Ints
+    """Row of the span in `Outcome.spans`; that of the job, unless jobs can be suspended."""
     node: Int32s
     """Number of the node in `Cluster.node_names`."""
     processors: Int32s
@@ -183,8 +185,11 @@ def _switching_of(nodes: Any, switched: Sequence[Any]) -> Switching:
     )  # fmt: skip
 
 
-def _stays_of(capacity: Varying, moves: Sequence[Any]) -> Stays:
-    """What became of the jobs, from the capacity and the recorded starts, suspensions, resumptions and ends."""
+def _stays_of(capacity: Varying, moves: Sequence[Any]) -> tuple[Stays, Ints]:
+    """What became of the jobs, from the capacity and the recorded starts, suspensions, resumptions and ends.
+
+    With the number of each span in order of time, shape (m,), of all that began.
+    """
     rows = np.concatenate(moves)
     order = np.argsort(rows["job"], kind="stable")
     job, time_s, kind = (rows[name][order] for name in ("job", "time_s", "kind"))
@@ -194,24 +199,35 @@ def _stays_of(capacity: Varying, moves: Sequence[Any]) -> Stays:
     end_s = np.where(is_closed, time_s[follows], np.nan)
     is_real = time_s[begins] != end_s
     kept, tables = begins[is_real], cast(Any, capacity.jobs)
-    return Stays(
+    number = np.cumsum((rows["kind"] != END) & (rows["kind"] != SUSPEND)) - 1
+    stays = Stays(
         forced=int(capacity.counts.forced), state=tables["place"].copy(), suspensions=tables["suspensions"].copy(),
         span_job=job[kept], span_start_s=time_s[kept], span_end_s=end_s[is_real],
     )  # fmt: skip
+    return stays, number[order][kept]
 
 
-def _placements_of(recorded: Sequence[Any], cluster: Cluster) -> Placements | None:
-    """The placements that a log recorded; None for a pool."""
-    if not cluster.on_nodes:
-        return None
+def _placements_of(recorded: Sequence[Any], processors: Ints, spans: Ints | None) -> Placements:
+    """The placements that a machine recorded, those of a span after each other.
+
+    Args:
+        recorded: tables of placements, in order of time.
+        processors: of each job, shape (n,).
+        spans: which of the placed spans, in order of time, are those of the outcome; None if each job has one.
+    """
     rows = np.concatenate(recorded)
     job = rows["job"]
-    first = np.append(0, np.flatnonzero(job[1:] != job[:-1]) + 1)[: len(rows)]  # the rows of a job follow each other
-    order = np.argsort(job[first], kind="stable")
+    placed, is_first = np.cumsum(rows["processors"]), np.append(True, job[1:] != job[:-1])[: len(rows)]
+    before = np.maximum.accumulate(np.where(is_first, placed - rows["processors"], 0))
+    is_first[1:] |= ((placed - before) % processors[job] == 0)[:-1]  # a job can be placed twice in a row
+    first = np.flatnonzero(is_first)
+    order = np.argsort(job[first], kind="stable") if spans is None else spans
     length = np.diff(first, append=len(rows))[order]
     moved = np.repeat(first[order] - (np.cumsum(length) - length), length)
-    moved += np.arange(len(rows))
-    return Placements(**{name: rows[name][moved] for name in ("job", "node", "processors", "gpus")})
+    moved += np.arange(len(moved))
+    columns = {name: rows[name][moved] for name in ("job", "node", "processors", "gpus")}
+    span = columns["job"].astype(np.int64) if spans is None else np.repeat(np.arange(len(order)), length)
+    return Placements(span=span, **columns)
 
 
 def outcome_of(
@@ -223,15 +239,17 @@ def outcome_of(
         workload = workload.with_columns(submit_s=np.array(cast(Any, state.jobs)["submit_s"]))
     steps, chosen, started = (int(each) for each in read.counts)
     nodes: Any = state.machine if isinstance(state.machine, Nodes) else None
-    stays = _stays_of(state.capacity, readings.placed) if isinstance(state.capacity, Varying) else None
+    varies = isinstance(state.capacity, Varying)
+    stays, spans = _stays_of(state.capacity, readings.moves) if varies else (None, None)
     killed = _killed(state, workload, cluster) if nodes is None else int(nodes.counts.killed)
     return Outcome(
         scheduler=name, workload=workload, cluster=cluster, site=site, rules=rules,
-        start_s=read.start_s if nodes is None else nodes.demands["begin_s"].copy(), end_s=read.end_s,
+        start_s=read.start_s if nodes is None or varies else nodes.demands["begin_s"].copy(), end_s=read.end_s,
         promised_start_s=read.promised_s,
         profile_time_s=read.profile_time_s[:steps], profile_load_w=read.profile_load_w[:steps],
         profile_command_w=read.profile_command_w[:steps] if is_commanded(state.power) else None,
-        decisions=chosen, killed=killed, placements=_placements_of(readings.placed, cluster), stays=stays,
+        decisions=chosen, killed=killed, stays=stays,
+        placements=None if nodes is None else _placements_of(readings.placed, workload.processors, spans),
         switching=_switching_of(nodes.nodes, readings.switched) if nodes and nodes.counts.on_demand else None,
         dvfs_level=nodes.demands["dvfs_level"].copy() if nodes and len(levels_of(cluster)) > 1 else None,
         start_order=read.order[:started],

@@ -123,7 +123,7 @@ def arrange_nodes(state: State, cluster: Cluster, program: Program) -> None:
     arrange(state.machine, cluster.node_names, program.placement, program.placement_seed, keeps_list=keeps_list)
     if program.spans:
         span(state.machine)
-    if state.rules.power_cap_w > 0.0 or state.rules.limited:
+    if state.rules.power_cap_w > 0.0 or state.rules.limited or isinstance(state.capacity, Varying):
         compete_for_power(state.machine)
     state.machine.counts.kill = state.rules.kill
 
@@ -135,7 +135,10 @@ def arrange_pools(state: State, cluster: Cluster, rules: Rules) -> None:
     begin_s = float(state.clock.now_s)
     for name, value in ({} if rules.pools is None else rules.pools.counts(begin_s)).items():
         setattr(state.capacity.counts, name, value)
-    counts = state.capacity.counts
+    counts, totals = state.capacity.counts, state.machine.totals
+    if isinstance(state.machine, Nodes):
+        state.machine.counts.off = totals.processors - counts.powered
+        state.machine.counts.off_w = cluster.idle_power_w - totals.base_power_w if cluster.power_on == "always" else 0.0
     if counts.failure_rate > 0.0:
         counts.failure_s = next_failure_s(counts, begin_s, cluster.processors)
 

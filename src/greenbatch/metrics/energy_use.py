@@ -54,10 +54,13 @@ def energy_use(outcome: Outcome) -> EnergyUse:
     if placed is None:
         return _of_pool(outcome)
     use = _shared(outcome, placed)
+    jobs = use.node[:, RAN].astype(np.int64)
+    if outcome.stays is not None:  # a job can run on a node several times
+        jobs = np.bincount(np.unique([placed.node, placed.job], axis=1)[0], minlength=len(jobs))
     idle_w, static_w = (_of_each(cluster, name) for name in ("idle_power_w", "static_power_w"))
     return EnergyUse(
         node=cluster.node_names, group=tuple(each.name for each in cluster.groups for _ in range(each.count)),
-        jobs=use.node[:, RAN].astype(np.int64), busy_processor_s=use.node[:, BUSY_PROCESSOR_S].copy(),
+        jobs=jobs, busy_processor_s=use.node[:, BUSY_PROCESSOR_S].copy(),
         idle_j=_idle_j(outcome, placed, idle_w, use.node[:, BUSY_S]), static_j=static_w * use.node[:, BUSY_S],
         dynamic_j=use.node[:, DYNAMIC_J].copy(), job_j=use.job_j,
     )  # fmt: skip
@@ -115,19 +118,46 @@ def _of_each(cluster: Cluster, name: str) -> Floats:
 
 def _shared(outcome: Outcome, placed: Placements, clock: Clock | None = None) -> Use:
     """Sums over the parts of all jobs, by another clock if there is one."""
-    jobs, cluster = outcome.workload, outcome.cluster
-    order = np.argsort(np.concatenate([outcome.start_s, outcome.end_s]), kind="stable")  # starts before ends
-    first = np.searchsorted(placed.job, np.arange(len(jobs) + 1))
+    jobs, cluster, (job, start_s, end_s) = outcome.workload, outcome.cluster, outcome.spans
+    order = np.argsort(np.concatenate([start_s, end_s]), kind="stable")  # starts before ends
+    first = np.searchsorted(placed.span, np.arange(len(job) + 1))
     columns = (np.ascontiguousarray(each, np.int32) for each in (placed.node, placed.processors, placed.gpus))
     here = Parts(first, *columns)
     level = np.zeros(len(jobs), dtype=np.int32) if outcome.dvfs_level is None else outcome.dvfs_level
     draw = np.array([1.0, *(each.power for each in cluster.dvfs)])[level]
     powers = "static_power_w", "power_per_processor_w", "power_per_gpu_w"
-    watts = Watts(jobs.power_w / jobs.processors, draw, *(_of_each(cluster, name) for name in powers))
-    use = Use(np.zeros((len(cluster.node_names), NODE_SUMS)), np.zeros(len(jobs)), np.empty((len(placed.node), 2)))
-    times = (each if clock is None else clock(each) for each in (outcome.start_s, outcome.end_s))
+    own = (jobs.power_w / jobs.processors)[job]
+    watts = Watts(own, draw[job], *(_of_each(cluster, name) for name in powers))
+    use = Use(np.zeros((len(cluster.node_names), NODE_SUMS)), np.zeros(len(job)), np.empty((len(placed.node), 2)))
+    times = (each if clock is None else clock(each) for each in (start_s, end_s))
     _compiled_share()(order, *(np.ascontiguousarray(each) for each in times), here, watts, use)
-    return use
+    if outcome.stays is None:
+        return use
+    return use._replace(job_j=np.bincount(job, weights=use.job_j, minlength=len(jobs)).astype(np.float64))
+
+
+def _lit(outcome: Outcome, placed: Placements) -> Clock:
+    """A clock that runs as fast as the part of the empty nodes that is powered.
+
+    While not all of a machine of nodes is powered, processors of empty nodes are off, of all alike, see
+    `machine.power_states.dim`.
+    """
+    cluster, levels, (_, start_s, end_s) = outcome.cluster, outcome.cluster.capacity_levels, outcome.spans
+    size = _of_each(cluster, "processors")
+    time_s = np.concatenate([start_s[placed.span], end_s[placed.span]])
+    node, change = np.tile(placed.node, 2), np.repeat([1, -1], len(placed.node))
+    order = np.lexsort((-change, time_s, node))  # by node, starts before ends
+    time_s, node, jobs = time_s[order], node[order], np.cumsum(change[order])
+    begins, ends = (change[order] == 1) & (jobs == 1), (change[order] == -1) & (jobs == 0)
+    edges_s = np.unique(np.concatenate([time_s, levels.time_s, _span_s(outcome)]))
+    taken = np.zeros(len(edges_s))
+    np.add.at(taken, np.searchsorted(edges_s, time_s), size[node] * (begins * 1.0 - ends))
+    empty = cluster.processors - np.cumsum(taken)
+    level = np.maximum(np.searchsorted(levels.time_s, edges_s, side="right") - 1, 0)
+    off = cluster.processors - levels.processors[level]
+    lit = 1.0 - np.minimum(1.0, np.divide(off, empty, out=np.zeros(len(off)), where=empty > 0))
+    reading_s = np.append(0.0, np.cumsum(lit[:-1] * np.diff(edges_s)))
+    return lambda each: np.asarray(np.interp(each, edges_s, reading_s))
 
 
 def _idle_j(outcome: Outcome, placed: Placements, idle_w: Floats, busy_s: Floats) -> Floats:
@@ -135,19 +165,23 @@ def _idle_j(outcome: Outcome, placed: Placements, idle_w: Floats, busy_s: Floats
     first_s, last_s = _span_s(outcome)
     if outcome.switching is not None:
         return idle_w * np.maximum(outcome.switching.on_s - busy_s, 0.0) + outcome.switching.energy_j
+    if outcome.cluster.powered is not None and outcome.cluster.power_on == "always":
+        lit = _lit(outcome, placed)
+        first_s, last_s = (float(each) for each in lit(np.array([first_s, last_s])))
+        busy_s = _shared(outcome, placed, lit).node[:, BUSY_S]
     on_s = np.full(len(idle_w), last_s - first_s)
     if outcome.cluster.power_on == "first-use":
         switched_on_s = np.full(len(idle_w), last_s)
-        np.minimum.at(switched_on_s, placed.node, outcome.start_s[placed.job])
+        np.minimum.at(switched_on_s, placed.node, outcome.spans[1][placed.span])
         on_s = last_s - switched_on_s
     return np.asarray(idle_w * np.maximum(on_s - busy_s, 0.0))
 
 
 class Parts(NamedTuple):
-    """The parts of n jobs on nodes, ordered by job."""
+    """The parts of n spans of jobs on nodes, ordered by span; what is said of a job is said of a span of it."""
 
     first: Ints
-    """First part of each job, and the number of parts, shape (n + 1,)."""
+    """First part of each, and the number of parts, shape (n + 1,)."""
     node: Int32s
     processors: Int32s
     gpus: Int32s

@@ -117,8 +117,8 @@ CapacitySection = Annotated[
     ConstantCapacity | IntermittentCapacity | SeriesCapacity | PowerCapacity, Field(discriminator="kind")
 ]
 _POWERED = ("gpus", "capacity")
-"""Keys that make a pool one whose capacity follows the power."""
-_OF_A_POOL = ("processors", "processors_per_machine", "idle_power_per_machine_w", *_POWERED)
+"""Keys that make a cluster one whose capacity may follow the power."""
+_OF_A_POOL = ("processors", "processors_per_machine", "idle_power_per_machine_w", "gpus")
 """Keys that describe a pool."""
 
 
@@ -160,7 +160,7 @@ class ClusterSection(_Nodes):
     gpus: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
     """GPUs of a pool, which jobs use beside its processors; without this and ``capacity`` GPUs of jobs are ignored."""
     capacity: CapacitySection | None = None
-    """How much of a pool is powered when, ``[cluster.capacity]``; by default always everything."""
+    """How much of the cluster is powered when, ``[cluster.capacity]``; by default always everything."""
     file: Text | None = None
     """Description of the nodes: a ``slurm.conf``, a platform of IRMaSim (JSON) or a TOML file with ``[[groups]]``; a
     path, relative to the scenario file."""
@@ -173,13 +173,13 @@ class ClusterSection(_Nodes):
 
     @property
     def powered(self) -> bool:
-        """Whether it is a pool of processors and GPUs whose capacity may follow the power."""
+        """Whether its capacity may follow the power."""
         return any(getattr(self, name) is not None for name in _POWERED)
 
     @model_validator(mode="after")
     def _one_kind(self) -> ClusterSection:
         if self.pooled:
-            if extra := sorted(self.model_fields_set - {*_OF_A_POOL, "groups", "file"}):
+            if extra := sorted(self.model_fields_set - {*_OF_A_POOL, *_POWERED, "groups", "file"}):
                 raise ValueError(
                     f"found {extra[0]} without nodes; give [[cluster.groups]] or cluster.file, or leave it out"
                 )
@@ -194,4 +194,5 @@ class ClusterSection(_Nodes):
     @model_serializer(mode="wrap")
     def _without_the_pool(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         written: dict[str, Any] = write(self)
-        return written if self.pooled else {key: value for key, value in written.items() if key not in _OF_A_POOL}
+        unused = () if self.pooled else _OF_A_POOL if self.capacity is not None else (*_OF_A_POOL, "capacity")
+        return {key: value for key, value in written.items() if key not in unused}

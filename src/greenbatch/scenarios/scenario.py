@@ -327,7 +327,7 @@ def load_scenario(
         workload = workload if nodes is None else jobs_on_nodes(workload, nodes, strict=strict)
     machine: Cluster = build_pool(section.cluster, workload, origin, table) if nodes is None else nodes
     site = build_site(section, workload, machine, origin)
-    if machine.powered is not None:
+    if section.cluster.powered:
         machine = with_capacity(machine, section.cluster, table, rules.pools, workload, site, origin)
     evaluation = section.evaluation
     borrowed = trace is not None and cluster is None and name_or_path == "default"
@@ -403,7 +403,7 @@ def _check_pools(section: ScenarioFile, rules: Rules, origin: Origin) -> None:
     """
     from greenbatch.engine.capabilities import refuse
 
-    if rules.pools is None or (section.cluster.pooled and section.cluster.powered):
+    if rules.pools is None or section.cluster.powered:
         return
     if "cluster" in origin.outside:
         problem = f"describes nodes, and the pools of {section.name} are for processors and GPUs that are switched off"

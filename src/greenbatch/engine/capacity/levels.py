@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.capacity.varying import NO_LIMIT, CapacityPart, Varying
-from greenbatch.engine.machine.reservation import reserve_for
+from greenbatch.engine.machine.reservation import reserve_for, room_from
 from greenbatch.engine.records import MachineTotals
 from greenbatch.engine.state import State
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
@@ -61,9 +61,12 @@ def is_beyond(capacity: Varying, next_s: float, completion_s: float) -> bool:
 def stays_powered(capacity: Varying, s: State, job: int) -> bool:
     """Whether a job that fits now still does at every known change of capacity while it is expected to run.
 
-    It must fit beside the jobs that run now, by their requested ends, at every change within the known horizon.
+    It must be powered now, and fit beside the jobs that run now, by their requested ends, at every change within the
+    known horizon.
     """
-    counts, levels = capacity.counts, capacity.levels
+    counts, levels, own, totals = capacity.counts, capacity.levels, capacity.jobs[job], s.machine.totals
+    if own.processors > totals.free or own.gpus > totals.free_gpus:
+        return False
     k = counts.level + 1
     until_s = s.clock.now_s + min(s.jobs[job].requested_s, counts.horizon_s)
     if counts.suspends > 0 or k >= levels.shape[0] or levels[k].time_s >= until_s:
@@ -114,6 +117,8 @@ def reserve_within_levels(capacity: Varying, s: State, job: int, from_s: float) 
     """The first end or change of capacity from which the job fits, while it runs if jobs must stay powered."""
     clock, levels, at_s = s.clock, capacity.levels, s.clock.now_s
     ahead = ahead_now(capacity, s)
+    room_s, most = room_from(s.machine, s.expected, clock, job, from_s)
+    from_s = room_s
     while at_s < from_s or not _leaves_spare(capacity, s, job, at_s, ahead):
         i, k = ahead[0], ahead[1]
         end_s = s.expected[i].end_s if i < clock.expected_first + clock.running else np.inf
@@ -124,6 +129,9 @@ def reserve_within_levels(capacity: Varying, s: State, job: int, from_s: float) 
         i, k, used, used_gpus = _after_ends(capacity, s, ahead, at_s)
         ahead = (i, k + 1 if change_s <= at_s else k, used, used_gpus)
     clock.shadow_s = at_s
+    if at_s > room_s:
+        _, most = room_from(s.machine, s.expected, clock, job, at_s)
+    clock.spare = min(clock.spare, most)
 
 
 @compiled

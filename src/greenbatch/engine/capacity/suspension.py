@@ -15,9 +15,13 @@ import numpy as np
 
 from greenbatch.engine import codes, events, limits, log, running
 from greenbatch.engine.capacity.admission import is_admitted
+from greenbatch.engine.capacity.units import hold
 from greenbatch.engine.capacity.value import SUSPENSIONS
 from greenbatch.engine.capacity.varying import RUNNING, SUSPENDED, CapacityCounts, Varying
+from greenbatch.engine.machine.interruption import go_on, on_level, set_aside
 from greenbatch.engine.machine.placement import drawn
+from greenbatch.engine.machine.preview import running_w
+from greenbatch.engine.machine.rates import update_ends
 from greenbatch.engine.machine.resources import fits, give, take
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.state import State
@@ -50,9 +54,8 @@ def on_instant(capacity: Varying, s: State) -> None:
         totals.free += level.processors - counts.powered
         totals.free_gpus += level.gpus - counts.gpus
         counts.powered, counts.gpus, counts.level = whole(level.processors), whole(level.gpus), k
-        totals.load_w += level.idle_w - totals.base_power_w
-        totals.base_power_w = level.idle_w
-        log.note(s.log, c, codes.SWITCH, k, totals.load_w)
+        on_level(s.machine, whole(totals.processors) - counts.powered, level.idle_w)
+        log.note(s.log, c, codes.SWITCH, -1, totals.load_w)
     while counts.failure_s <= c.now_s:
         _fail(s)
     while totals.free < 0 or totals.free_gpus < 0:
@@ -127,8 +130,12 @@ def suspend(s: State, row: int) -> None:
         kept_s = np.floor(worked_s / counts.checkpoint_s) * counts.checkpoint_s if counts.checkpoint_s < np.inf else 0.0
         lost_s = worked_s - kept_s
     more_s = lost_s - max(begun_s - span_s, 0.0) + cost_s - c.now_s
-    job.run_s, job.requested_s = done.end_s + more_s, done.requested_end_s + more_s
+    lost = lost_s / worked_s if worked_s > 0.0 else 0.0
+    job.run_s = set_aside(s.machine, number, done.end_s + more_s, lost, c.now_s)
+    job.requested_s = done.requested_end_s + more_s
     give(s.machine, number, whole(job.processors), job.power_w, c.now_s, c.running == 0)
+    update_ends(s.machine, s.ending, c)
+    own.processors, own.gpus = own.most, own.most_gpus
     own.place = SUSPENDED
     own.suspensions += 1
     capacity.service[SUSPENSIONS] += 1.0
@@ -151,9 +158,14 @@ def _resume_all(s: State) -> None:
             continue
         if s.rules.accrue:
             events.accrue(s)
-        take(s.machine, number, whole(job.processors), job.power_w, c.now_s, False)
+        rate = take(s.machine, number, whole(job.processors), job.power_w, c.now_s, False)
+        run_s = go_on(s.machine, number, job.run_s / rate, counts.suspend_s + counts.resume_s)
+        run_s = min(run_s, job.requested_s) if s.rules.kill else run_s
         capacity.jobs[number].place = RUNNING
-        running.add_running(s.ending, s.expected, c, job, number, job.power_w, c.now_s, job.run_s)
+        hold(capacity, s.machine, number)
+        power_w = running_w(s.machine, number, job.power_w)
+        running.add_running(s.ending, s.expected, c, job, number, power_w, c.now_s, run_s)
+        update_ends(s.machine, s.ending, c)
         log.note(s.log, c, codes.RESUME, number, s.machine.totals.load_w)
     counts.suspended = kept
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
+from greenbatch.engine.machine.idle_nodes import most_taken
 from greenbatch.engine.records import Floats, Int32, Int32s, MachineTotals, Table, per_job, record_of, shared, table_of
 from greenbatch.workload import Workload
 
@@ -47,7 +48,11 @@ class JobState:
     """NaN before."""
     requested_s: float
     processors: Int32
+    """Those that it takes, while it runs; else those that it may take at most."""
     gpus: Int32
+    most: Int32
+    """Processors that it may take at most."""
+    most_gpus: Int32
     place: Int32
     suspensions: Int32
 
@@ -164,7 +169,10 @@ def capacity_of(cluster: Cluster, workload: Workload, totals: MachineTotals) -> 
     jobs["due_s"] = workload.submit_s + workload.run_time_s / jobs["qos"]
     jobs["requested_s"] = workload.requested_time_s
     jobs["first_start_s"] = np.nan
-    jobs["processors"], jobs["gpus"] = workload.processors, np.maximum(workload.gpus, 0)
+    jobs["most"], jobs["most_gpus"] = workload.processors, np.maximum(workload.gpus, 0)
+    if cluster.on_nodes:
+        jobs["most"], jobs["most_gpus"] = most_taken(cluster, workload)
+    jobs["processors"], jobs["gpus"] = jobs["most"], jobs["most_gpus"]
     first = levels[0]
     totals.free, totals.free_gpus = int(first.processors), int(first.gpus)
     totals.load_w = totals.base_power_w = float(first.idle_w)

@@ -64,9 +64,12 @@ def nodes_of(cluster: Cluster, workload: Workload) -> tables.Nodes:
             nodes[ours] = [getattr(g, theirs) for g in groups]
         nodes["boot_w"] = [g.boot_energy_j / g.boot_s if g.boot_s else 0.0 for g in groups]
         nodes["stop_w"] = [g.shutdown_energy_j / g.shutdown_s if g.shutdown_s else 0.0 for g in groups]
-    idle_w = cluster.first_power_w
+    idle_w = cluster.idle_power_w if cluster.power_on == "always" else 0.0
     return tables.Nodes(
-        totals=record_of(MachineTotals, processors=total, free=total, load_w=idle_w, base_power_w=idle_w),
+        totals=record_of(
+            MachineTotals, processors=total, free=total, load_w=idle_w, base_power_w=idle_w, gpus=cluster.gpus,
+            free_gpus=cluster.gpus,
+        ),
         counts=record_of(
             tables.NodeTotals, is_plain=plain, is_uniform=uniform, contention=tables.CONTENTIONS[cluster.contention],
             always_on=cluster.power_on == "always", on_demand=on_demand, next_switch_s=np.inf,
@@ -117,6 +120,23 @@ def compete_for_power(machine: tables.Nodes) -> None:
     """Let jobs of all partitions compete, because a limit of power holds for all nodes together."""
     demands, counts = cast(Any, machine.demands), cast(Any, machine.counts)
     demands["component"], counts.components = 0, 1
+
+
+def most_taken(cluster: Cluster, workload: Workload) -> tuple[Any, Any]:
+    """Processors and GPUs that each job may take, shape (n,): those of the largest nodes if it has its nodes alone."""
+    nodes, _ = _node_table(cluster)
+    demands, processors, first = demand_table(cluster, workload), workload.processors.astype(np.int64), 0
+    parts, largest, most_gpus = demands["chunks"].astype(np.int64), np.zeros(len(demands), np.int64), 0 * processors
+    for group in cluster.groups:
+        can = demands["partitions"] & nodes["partitions"][first] != 0
+        largest = np.where(can, np.maximum(largest, group.processors), largest)
+        most_gpus = np.where(can, np.maximum(most_gpus, group.gpus), most_gpus)
+        first += group.count
+    alone, spread = demands["exclusive"] != 0, demands["is_spread"] != 0
+    hosts = np.where(spread, parts, -(-processors // np.maximum(1, [g.processors for g in cluster.groups]).min()))
+    most = np.where(spread, parts * largest, processors - 1 + largest)
+    gpus = np.where(alone, hosts * most_gpus, parts * demands["gpus"] * spread)
+    return (np.minimum(np.where(alone, most, processors), cluster.processors), np.minimum(gpus, cluster.gpus))
 
 
 def fit(cluster: Cluster, nodes: Any, demands: Any) -> NDArray[np.bool_]:

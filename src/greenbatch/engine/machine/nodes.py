@@ -132,6 +132,7 @@ def _put(machine: Nodes, job: int, number: int, processors: int, now_s: float) -
     demand.first = node.first = row
     _resize(machine, number, -taken)
     node.free_gpus -= gpus
+    machine.totals.free_gpus -= gpus
     node.free_memory_mb -= memory_mb
     node.jobs += 1
     _touch(machine, number)
@@ -295,6 +296,7 @@ def _release(machine: Nodes, job: int, now_s: float) -> None:
             _move_to_end(machine, number)
         _resize(machine, number, whole(share.taken))
         node.free_gpus += share.gpus
+        machine.totals.free_gpus += share.gpus
         node.free_memory_mb += share.memory_mb
         node.jobs -= 1
         if node.jobs == 0:

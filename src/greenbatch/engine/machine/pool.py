@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.machine.resources import fits, fits_beside, give, take
+from greenbatch.engine.machine.resources import fits, give, take
 from greenbatch.engine.records import Int32s, MachineTotals, per_job, record_of
 from greenbatch.workload import Workload
 
@@ -47,8 +47,6 @@ def take_units(machine: Pool, job: int, processors: int, power_w: float, now_s: 
     totals.load_w += power_w
     if machine.gpus.shape[0] > 0:
         totals.free_gpus -= machine.gpus[job]
-        if outlives:
-            totals.spare_gpus -= machine.gpus[job]
     return 1.0
 
 
@@ -60,11 +58,3 @@ def give_units(machine: Pool, job: int, processors: int, power_w: float, now_s: 
     totals.load_w = totals.base_power_w if is_last else totals.load_w - power_w
     if machine.gpus.shape[0] > 0:
         totals.free_gpus += machine.gpus[job]
-
-
-@fits_beside.register(Pool)
-def leaves_enough(machine: Pool, job: int, processors: int, spare: int) -> bool:
-    """Neither processors nor GPUs of the blocked job are taken."""
-    if processors > spare:
-        return False
-    return bool(machine.gpus.shape[0] == 0 or machine.gpus[job] <= machine.totals.spare_gpus)

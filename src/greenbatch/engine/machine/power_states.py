@@ -31,6 +31,25 @@ def draw(machine: Nodes, job: int, sign: int) -> None:
         if before == 0 or node.drawing == 0:
             totals.load_w += sign * (node.static_w - node.idle_w)
         row = whole(share.of_job)
+    if machine.counts.off > 0:
+        dim(machine)
+
+
+@compiled
+def dim(machine: Nodes) -> None:
+    """Deduct the idle power of what is off: processors of empty nodes, of all alike, while not all are powered.
+
+    If there are fewer of them than are off, all empty nodes are: a node on which a job runs draws its whole power.
+    """
+    counts, empty, empty_w = machine.counts, 0, 0.0
+    for number in range(machine.nodes.shape[0]):
+        node = machine.nodes[number]
+        if node.drawing == 0:
+            empty += node.processors
+            empty_w += node.idle_w
+    off_w = empty_w * min(1.0, counts.off / empty) if empty > 0 else 0.0
+    machine.totals.load_w += counts.off_w - off_w
+    counts.off_w = off_w
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from greenbatch.cluster.cluster import MOST_PROCESSORS
 from greenbatch.engine.machine.competition import all_compete
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.nodes import hosts_later, leave
@@ -46,6 +47,14 @@ def reserve_for(machine: Nodes, expected: Table[Expected], clock: Clock, job: in
         return
     clock.shadow_s = _look_ahead(machine, expected, clock, job, from_s)
     clock.spare = _leave_room(machine, job)
+
+
+@variant(Nodes, otherwise=lambda machine, expected, clock, job, from_s: (from_s, MOST_PROCESSORS))
+def room_from(machine: Nodes, expected: Table[Expected], clock: Clock, job: int, from_s: float) -> tuple[float, int]:
+    """When a blocked job has room on the machine if all of it is powered [s], and what it leaves, as `reserve_for`."""
+    if machine.counts.is_plain:
+        return (from_s, MOST_PROCESSORS)
+    return (_look_ahead(machine, expected, clock, job, from_s), _leave_room(machine, job))
 
 
 @compiled

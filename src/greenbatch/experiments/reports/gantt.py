@@ -58,7 +58,7 @@ def lanes(
                 free[node] = _merged(free[node] + taken)
             released += 1
         held[int(span)] = []
-        for node, processors in parts[int(job)]:
+        for node, processors in parts[int(span)]:
             taken, free[node] = _lowest(free[node], processors)
             held[int(span)].append((node, taken))
             for first, count in taken:
@@ -70,19 +70,19 @@ def lanes(
 def _nodes_and_parts(
     outcome: Outcome, total: int | None, requests: Ints | None
 ) -> tuple[list[list[tuple[int, int]]], list[list[tuple[int, int]]]]:
-    """The free processors of each node, as intervals; and (node, processors) of each part of each job."""
+    """The free processors of each node, as intervals; and (node, processors) of each part of each span."""
     placed = outcome.placements
     if placed is None:
         of_job = outcome.workload.processors if requests is None else requests
         units = outcome.cluster.processors if total is None else total
-        return [[(0, units)]], [[(0, int(count))] for count in of_job]  # intervals: a machine may have millions
+        return [[(0, units)]], [[(0, int(of_job[job]))] for job in outcome.spans[0]]  # intervals, of a large machine
     sizes = [g.processors for g in outcome.cluster.groups for _ in range(g.count)]
     ends = np.cumsum(sizes)
-    several: list[list[tuple[int, int]]] = [[] for _ in range(len(outcome.start_s))]
-    for job, node, processors in zip(
-        placed.job.tolist(), placed.node.tolist(), placed.processors.tolist(), strict=True
+    several: list[list[tuple[int, int]]] = [[] for _ in outcome.spans[0]]
+    for span, node, processors in zip(
+        placed.span.tolist(), placed.node.tolist(), placed.processors.tolist(), strict=True
     ):  # fmt: skip
-        several[job].append((node, processors))
+        several[span].append((node, processors))
     return [[(int(end) - size, size)] for end, size in zip(ends, sizes, strict=True)], several
 
 

@@ -106,7 +106,10 @@ def stays_columns(outcome: Outcome) -> dict[str, polars.Series]:
 
 
 def nodes_of(outcome: Outcome) -> list[str] | NDArray[np.int64]:
-    """The nodes of each job, ``name:processors`` separated by semicolons; 0 on a pool, which is one big node."""
+    """The nodes of each job, ``name:processors`` separated by semicolons; 0 on a pool, which is one big node.
+
+    If a job was suspended, those of each of its spans, separated by bars.
+    """
     placed = outcome.placements
     if placed is None:
         return np.zeros(len(outcome.start_s), dtype=np.int64)
@@ -115,8 +118,13 @@ def nodes_of(outcome: Outcome) -> list[str] | NDArray[np.int64]:
     for part in np.flatnonzero(np.bincount(parts)).tolist():
         texts[part] = f"{names[part // most]}:{part % most}"
     listed = texts[parts].tolist()
-    first = np.searchsorted(placed.job, np.arange(len(outcome.start_s) + 1)).tolist()
-    return [";".join(listed[i:j]) for i, j in pairwise(first)]
+    job = outcome.spans[0]
+    first = np.searchsorted(placed.span, np.arange(len(job) + 1)).tolist()
+    spans = [";".join(listed[i:j]) for i, j in pairwise(first)]
+    if outcome.stays is None:
+        return spans
+    of_job = np.searchsorted(job, np.arange(len(outcome.start_s) + 1)).tolist()
+    return ["|".join(spans[i:j]) for i, j in pairwise(of_job)]
 
 
 def nodes_table(use: EnergyUse) -> polars.DataFrame:

@@ -1,0 +1,168 @@
+"""What holds of every run on nodes of which only some processors are powered, and that plain jobs run as on a pool."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_powered_properties import FINISHED, POOLS, REJECTED, SIZE, capacities, worked_s, workloads
+
+from greenbatch.cluster import Capacity, Cluster, DvfsLevel, NodeGroup
+from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.pools import Pools
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.simulate import simulate
+from greenbatch.metrics.energy_use import energy_use
+from greenbatch.schedulers import scheduler
+from greenbatch.workload import Workload
+
+pytestmark = pytest.mark.plain
+
+RULES: dict[str, Any] = {"event_rule": "per_instant", "ties": "completion_first"}
+SCHEDULERS = ("qos+none", "hvf+first-fit", "fcfs+easy", "sjf+none", "sjf+easy", "wfp3+first-fit")
+WITHOUT_SWAP = POOLS.filter(lambda pools: pools.suspends != "swap")
+
+
+def on_nodes(workload: Workload, groups: list[NodeGroup], capacity: Capacity, pools: Pools | None, name: str,
+             **parts: Any) -> Outcome:  # fmt: skip
+    cluster = Cluster.of_nodes(groups, powered=capacity, **parts)
+    return simulate(workload, cluster, None, Rules(**RULES, pools=pools), scheduler(name))
+
+
+@given(workload=workloads(gpus=0), capacity=capacities(), pools=WITHOUT_SWAP, name=st.sampled_from(SCHEDULERS))
+@settings(max_examples=100, deadline=None)
+def test_jobs_that_ask_for_processors_only_run_as_on_a_pool(
+    workload: Workload, capacity: Capacity, pools: Pools, name: str
+) -> None:
+    nodes = [NodeGroup(name=each, count=2, processors=p, static_power_w=0.0) for each, p in (("a", 2), ("b", 1))]
+    ours = on_nodes(workload, nodes, _without_gpus(capacity), pools, name)
+    cluster = Cluster.of_units(SIZE, 0, powered=_without_gpus(capacity))
+    pool = simulate(workload, cluster, None, Rules(**RULES, pools=pools), scheduler(name))
+    for column in ("start_s", "end_s", "promised_start_s"):
+        assert np.array_equal(getattr(ours, column), getattr(pool, column), equal_nan=True), column
+    assert ours.stays is not None
+    assert pool.stays is not None
+    for column in ("state", "suspensions", "span_job", "span_start_s", "span_end_s"):
+        assert np.array_equal(getattr(ours.stays, column), getattr(pool.stays, column), equal_nan=True), column
+    at_s = np.linspace(ours.profile_time_s[0], ours.profile_time_s[-1], 50)
+    jobs_w = [_power_at(each, at_s) for each in (ours, pool)]
+    assert np.allclose(*jobs_w)
+
+
+def _without_gpus(capacity: Capacity) -> Capacity:
+    return Capacity(time_s=capacity.time_s, processors=capacity.processors, gpus=0 * capacity.gpus)
+
+
+def _power_at(outcome: Outcome, time_s: Any) -> Any:
+    return outcome.profile_load_w[np.searchsorted(outcome.profile_time_s, time_s, side="right") - 1]
+
+
+@st.composite
+def node_jobs(draw: Any) -> Workload:
+    """Jobs that ask for processors, nodes, GPUs, memory or nodes of their own, on `GROUPS`."""
+    made = draw(workloads(gpus=0))
+    n = len(made)
+    spread = np.array(draw(st.lists(st.integers(-1, 2), min_size=n, max_size=n)))
+    spread[spread == 0] = -1
+    most = np.where(spread == 2, 4, np.where(spread == 1, 2, SIZE))
+    processors = np.minimum(np.maximum(made.processors, spread), most)
+    gpus = np.array(draw(st.lists(st.integers(0, 2), min_size=n, max_size=n)))
+    gpus = np.where(spread > 0, np.minimum(gpus, spread), 0)
+    alone = np.array(draw(st.lists(st.sampled_from([0, 0, 0, 1]), min_size=n, max_size=n)))
+    alone[(spread < 0) & (processors > 4)] = 0
+    power_w = np.where(draw(st.booleans()), np.nan, made.power_w)
+    return made.with_columns(processors=processors, nodes=spread, gpus=gpus, exclusive=alone, power_w=power_w)
+
+
+GROUPS = [
+    NodeGroup(name="a", count=2, processors=2, gpus=1, static_power_w=11.0, power_per_processor_w=3.0,
+              power_per_gpu_w=7.0, idle_fraction=0.5),
+    NodeGroup(name="b", count=2, processors=1, gpus=1, static_power_w=6.0, power_per_processor_w=2.0,
+              power_per_gpu_w=7.0, idle_fraction=0.5),
+]  # fmt: skip
+
+
+def taken_at(outcome: Outcome, time_s: float) -> tuple[int, int]:
+    """Processors and GPUs that jobs take at an instant, all of their nodes if they have them alone."""
+    placed, (_, start_s, end_s) = outcome.placements, outcome.spans
+    assert placed is not None
+    here = (start_s[placed.span] <= time_s) & (time_s < end_s[placed.span])
+    size = np.array([2, 2, 1, 1])[placed.node]
+    alone = outcome.workload.exclusive[placed.job] == 1
+    processors = np.where(alone, size, placed.processors)
+    for node in range(4):
+        assert processors[here & (placed.node == node)].sum() <= [2, 2, 1, 1][node]
+    gpus = np.where(alone, 1, placed.gpus)
+    return int(processors[here].sum()), int(gpus[here].sum())
+
+
+@given(workload=node_jobs(), capacity=capacities(), pools=WITHOUT_SWAP, name=st.sampled_from(SCHEDULERS))
+@settings(max_examples=150, deadline=None)
+def test_capacity_is_kept_work_conserved_and_the_books_balance(
+    workload: Workload, capacity: Capacity, pools: Pools, name: str
+) -> None:
+    outcome = on_nodes(workload, GROUPS, capacity, pools, name)
+    stays, placed = outcome.stays, outcome.placements
+    assert stays is not None
+    assert placed is not None
+    for time_s in np.unique(np.concatenate([stays.span_start_s, capacity.time_s])):
+        row = max(0, np.searchsorted(capacity.time_s, time_s, side="right") - 1)
+        processors, gpus = taken_at(outcome, time_s)
+        assert processors <= capacity.processors[row]
+        assert gpus <= capacity.gpus[row]
+    finished = stays.state == FINISHED
+    assert np.isin(stays.state, (FINISHED, REJECTED)).all()
+    for job in np.flatnonzero(finished):
+        assert any(np.isclose(workload.run_time_s[job], each) for each in worked_s(stays, job, pools.suspend_s))
+    assert np.array_equal(np.bincount(placed.span, weights=placed.processors), workload.processors[stays.span_job])
+    use = energy_use(outcome)
+    held_s = np.diff(outcome.profile_time_s)
+    energy_j = float(outcome.profile_load_w[:-1] @ held_s)
+    first, last = np.nanmin(outcome.start_s) if finished.any() else 0.0, outcome.last_s
+    at = (outcome.profile_time_s[:-1] >= first) & (outcome.profile_time_s[:-1] < last)
+    energy_j = float(outcome.profile_load_w[:-1][at] @ held_s[at])
+    assert use.idle_j.sum() + use.job_j.sum() == pytest.approx(energy_j, rel=1e-9, abs=1e-6)
+    assert use.static_j.sum() + use.dynamic_j.sum() == pytest.approx(use.job_j.sum(), rel=1e-9, abs=1e-6)
+
+
+@given(
+    workload=node_jobs(), capacity=capacities(), pools=WITHOUT_SWAP, name=st.sampled_from(SCHEDULERS),
+    contention=st.sampled_from(["none", "repaired"]), level=st.integers(0, 1),
+    speed=st.sampled_from([0.5, 1.0, 2.0]), volume_mb=st.sampled_from([0.0, 5e4, 1e6]),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_a_job_that_resumes_on_slower_nodes_does_the_same_work(
+    workload: Workload, capacity: Capacity, pools: Pools, name: str, contention: Any, level: int, speed: float,
+    volume_mb: float,
+) -> None:  # fmt: skip
+    """The slowest node of a span says how fast it works; jobs beside it can only slow it down."""
+    groups = [GROUPS[0], replace(GROUPS[1], speed=speed)]
+    workload = workload.with_columns(
+        memory_volume_mb=np.full(len(workload), volume_mb), requested_time_s=np.full(len(workload), 1e6)
+    )
+    cluster = Cluster.of_nodes(groups, contention, powered=capacity, dvfs=(DvfsLevel(speed=0.75, power=0.5),)[:level])
+    rules = Rules(**RULES, pools=pools, dvfs_level=level)
+    outcome = simulate(workload, cluster, None, rules, scheduler(name))
+    stays, placed = outcome.stays, outcome.placements
+    assert stays is not None
+    assert placed is not None
+    assert np.isin(stays.state, (FINISHED, REJECTED)).all()
+    node_speed = np.array([1.0, 1.0, speed, speed]) * (0.75 if level else 1.0)
+    slowest = np.full(len(stays.span_job), np.inf)
+    np.minimum.at(slowest, placed.span, node_speed[placed.node])
+    for job in np.flatnonzero(stays.state == FINISHED):
+        own = stays.span_job == job
+        lengths, rates = (stays.span_end_s - stays.span_start_s)[own], slowest[own]
+        done = []
+        for first_s in {0.0, pools.suspend_s} if stays.suspensions[job] >= len(lengths) else {0.0}:
+            costs_s = [first_s, *[pools.suspend_s] * (len(lengths) - 1)][: len(lengths)]
+            done.append(float(np.maximum(lengths - costs_s, 0.0) @ rates))
+        work_s = workload.run_time_s[job]
+        if contention == "none" or volume_mb == 0.0:
+            assert any(np.isclose(work_s, each) for each in done)
+        else:
+            assert max(done) >= work_s * (1 - 1e-9)
