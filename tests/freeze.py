@@ -156,7 +156,13 @@ def outcome_row(outcome: Outcome) -> Row:
             row[name] = digest(values.tolist())
     if outcome.placements is not None:
         row["placements"] = digest(
-            zip(*(np.asarray(each).tolist() for each in vars_of(outcome.placements)), strict=True)
+            zip(
+                *(
+                    np.asarray(getattr(outcome.placements, each)).tolist()
+                    for each in ("job", "node", "processors", "gpus")
+                ),
+                strict=True,
+            )
         )
     row["decisions"] = digest([outcome.decisions, outcome.killed])
     if outcome.site is not None:
@@ -164,12 +170,6 @@ def outcome_row(outcome: Outcome) -> Row:
     row |= {name: digest([value]) for name, value in evaluate(outcome).items()}
     parts = evaluate_parts(measure(outcome), parts_of(outcome.workload))
     return row | {name: digest([value]) for name, value in parts.items()}
-
-
-def vars_of(record: Any) -> list[Any]:
-    """The columns of a record."""
-    names = getattr(record, "_fields", None) or getattr(record, "__dataclass_fields__", {})
-    return [getattr(record, name) for name in names]
 
 
 def prepare(folder: Path) -> None:

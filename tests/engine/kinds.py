@@ -80,7 +80,8 @@ RUNS = (
     ("pool", "commanded storage", ("f2+easy+charge", "cheapest-start:horizon=60:tick=7:hold=900+charge:carbon=0.2")),
     ("pool", "limit", ("fcfs+easy", "f2+green:sigma=300")),
     ("nodes", "none", ("fcfs+easy", "min-min", "eq1", "fcfs+conservative")),
-    ("nodes", "sun", ("f2+green:sigma=300", "sjf+easy+worst-fit")),
+    ("nodes", "sun", ("f2+green:sigma=300", "sjf+easy+worst-fit", "lptpn:sigma=300",
+                      "green-threshold:tick=7:limit=60", "foresee:horizon=60:tick=7:slowdown=900:limit=40")),
     ("nodes", "storage", ("fcfs+easy",)),
     ("booting nodes", "none", ("fcfs+easy", "sjf+first-fit")),
 )  # fmt: skip

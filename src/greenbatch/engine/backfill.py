@@ -96,11 +96,16 @@ def _skip(
 
 
 @compiled_small
+def outlives_head(s: State, position: int, head: int) -> bool:
+    """Whether a candidate that starts now outlives the reservation of the head, and competes with it."""
+    end_s = s.clock.now_s + longest_boot_s(s.machine) + s.queue.requested_s[position]
+    return bool(end_s > s.clock.shadow_s and competes(s.machine, whole(s.queue.job[position]), head))
+
+
+@compiled_small
 def _start_candidate(s: State, position: int, head: int) -> int:
     """Start a candidate; one that outlives the reservation takes only what the head leaves."""
-    end_s = s.clock.now_s + longest_boot_s(s.machine) + s.queue.requested_s[position]
-    outlives = end_s > s.clock.shadow_s
-    outlives = outlives and competes(s.machine, whole(s.queue.job[position]), head)
+    outlives = outlives_head(s, position, head)
     if outlives:
         job, processors = whole(s.queue.job[position]), whole(s.queue.processors[position])
         take_beside(s.capacity, s.clock, s.machine.totals, job, processors)

@@ -20,6 +20,12 @@ def hold(capacity: Varying, machine: Machine, job: int) -> None:
     own.processors, own.gpus = taken(machine, job, whole(own.processors), whole(own.gpus))
 
 
+@variant(Varying, otherwise=lambda capacity, totals: totals.processors)
+def powered(capacity: Varying, totals: MachineTotals) -> int:
+    """Processors that are powered now."""
+    return capacity.counts.powered
+
+
 @variant(Varying, otherwise=True)
 def leaves_powered(capacity: Varying, clock: Clock, totals: MachineTotals, job: int) -> bool:
     """Whether a job that outlives the reservation leaves the head what is powered then."""

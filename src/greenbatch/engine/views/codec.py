@@ -25,7 +25,18 @@ from greenbatch.engine.power.protocol import Power, power_of
 from greenbatch.engine.prediction.known import Predictors, no_predictor, predicts
 from greenbatch.engine.prepare import rule_settings
 from greenbatch.engine.program import Program
-from greenbatch.engine.records import Floats, Int32s, Ints, MachineTotals, Prediction, Slots, record_of, table_of
+from greenbatch.engine.records import (
+    Downtime,
+    Floats,
+    Int32s,
+    Ints,
+    MachineTotals,
+    Prediction,
+    Slots,
+    Table,
+    record_of,
+    table_of,
+)  # fmt: skip
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.scores import queue_now
 from greenbatch.engine.state import State, allocate, log_rows, set_rules
@@ -133,7 +144,7 @@ def _capacity(state: State, waiting: Int32s, job_id: Ints) -> seen.Capacity | No
 
 def state_of(
     view: View, ahead_s: float = 0.0, longest_s: float = 0.0, machine: Machine | None = None, *,
-    attributes: bool = True, stored: bool = False,
+    attributes: bool = True, stored: bool = False, downtimes: Table[Downtime] | None = None,
 ) -> State:  # fmt: skip
     """Convert a view to the state of a simulation at that moment, in which requested times stand for run times.
 
@@ -146,6 +157,7 @@ def state_of(
         machine: the idle machine, whose totals are those of the view from then on; by default a pool.
         attributes: fill in the attributes of the waiting jobs, which few policies read.
         stored: with the storage that the scheduler commands; otherwise the supply has none.
+        downtimes: times in which no job may run, which a view does not show; by default none.
     """
     queue, running = view.queue, view.running
     q, r = queue.submit_s.shape[0], running.expected_end_s.shape[0]
@@ -153,7 +165,7 @@ def state_of(
     if view.supply.renewable_w.shape[0]:
         longest_s = float(np.maximum.reduce(queue.requested_time_s, initial=longest_s))
         breaks = int((longest_s + ahead_s) / view.supply.step_s)
-    parts = _machine(view, machine), power_of_view(view, stored=stored), log_rows(q + r), None, _predictor(view)
+    parts = _machine(view, machine), power_of_view(view, stored=stored), log_rows(q + r), downtimes, _predictor(view)
     state = allocate(q + r, q + r + 4 + breaks, *parts)
     jobs: Any = state.jobs
     jobs["submit_s"][:q], jobs["power_w"][:q], jobs["user"][:q] = queue.submit_s, queue.power_w, queue.user

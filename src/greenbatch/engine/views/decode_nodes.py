@@ -175,6 +175,7 @@ def _fill_share(machine: Nodes, k: int, first: int, placed: Placements) -> None:
     demand = machine.demands[job]
     share.job, share.node, share.processors = job, placed.node[k], placed.processors[k]
     share.taken, share.gpus, share.memory_mb = placed.taken[k], placed.gpus[k], placed.memory_mb[k]
+    share.rate = node.speed  # not 0: what is left of its work, which a view does not show, is divided by it
     demand.volume_mb = placed.memory_volume_mb[k]
     demand.exclusive |= placed.taken[k] > placed.processors[k]
     share.of_job, share.of_node = demand.first, node.first

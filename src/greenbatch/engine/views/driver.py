@@ -21,6 +21,7 @@ from greenbatch.engine.failures import check, refuse_command, refuse_scores, rul
 from greenbatch.engine.machine.idle_nodes import alike, fit
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.resources import machine_of
+from greenbatch.engine.outages import downtimes_of
 from greenbatch.engine.power.protocol import commanded_w
 from greenbatch.engine.prepare import arrange_nodes, rule_settings
 from greenbatch.engine.program import Program, charges_by_rank, decider_of
@@ -70,6 +71,7 @@ class ViewDriver:
         self.memory, self._steer = Memory(), steer
         self._decider: Any = None
         self._machines = MachineOfViews(cluster) if cluster.on_nodes else None
+        self._downtimes = downtimes_of(program.outages, cluster)
         self._is_plain = program.score is not None and not program.fixed and program.compiled is None
         if policy is None and program.policy is not None:
             self.policy = program.policy(program, workload_of(self.memory), cluster, None, rules)
@@ -131,7 +133,14 @@ class ViewDriver:
             self._decider = self._steer(view, self._decider)
         memory.longest_s = float(view.queue.requested_time_s.max(initial=memory.longest_s))
         ahead_s = 0.0 if self.program.decider is None else self.program.decider.ahead_s
-        state = state_of(view, ahead_s, memory.longest_s, self._idle(view), stored=view.storage is not None)
+        state = state_of(
+            view,
+            ahead_s,
+            memory.longest_s,
+            self._idle(view),
+            stored=view.storage is not None,
+            downtimes=self._downtimes,
+        )
         settings = rule_settings(self.program)
         if charges_by_rank(self.program):  # asked for beside the decisions
             settings["commands"] = NOBODY

@@ -6,7 +6,8 @@ slowdown of a second of waiting and a price of idle processors. A job whose chea
 EASY backfilling, with requested times, runs over the jobs that are not held; held jobs reserve nothing, neither
 processors nor forecast. Jobs are ordered by predicted work over the price of waiting, which saves the slowdown that
 holding costs. Jobs that have waited longer than the limit are not held, and the oldest of them is first in line: only
-one, since wide jobs that are first one after the other drain the machine.
+one, since wide jobs that are first one after the other drain the machine. On nodes, power and run time of a job are
+those foreseen (`policies.compiled.foreseen`), and the first blocked job of each set of partitions has a reservation.
 
 Source: this project.
 """
@@ -18,11 +19,13 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.backfill import latest_end_s, may_start
+from greenbatch.engine.backfill import latest_end_s, may_start, outlives_head
+from greenbatch.engine.capacity.units import powered
 from greenbatch.engine.codes import WAKE_UP
 from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import weighed_w
-from greenbatch.engine.limits import can_start
+from greenbatch.engine.limits import can_be_next, can_start
+from greenbatch.engine.machine.competition import block
 from greenbatch.engine.power.protocol import Weights, forecast_w, usual_weight, weigh
 from greenbatch.engine.power.slots import covering, next_edge_s, slot_at
 from greenbatch.engine.prediction.known import expected_time_s, mean_time_s, slowdown_price
@@ -35,6 +38,7 @@ from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
 from greenbatch.engine.timeline import reserve
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
+from greenbatch.policies.compiled.foreseen import Usual, foresee, keep_held, running_until_s, usual
 from greenbatch.workload import Workload
 
 ROUNDING = 1e-9
@@ -120,8 +124,9 @@ def project(s: State, decider: Foresee, until_s: float) -> None:
     drops_w[count] = 0.0
     for k in range(c.expected_first, c.expected_first + c.running):
         job = s.expected[k]
-        expected_s = expected_time_s(s.predictor, whole(job.job), job.end_s - job.start_s)
-        end_s = running_end_s(job.start_s, c.now_s, expected_s, job.end_s)
+        requested_end_s = running_until_s(s.machine, whole(job.job), job.start_s, job.end_s)
+        expected_s = expected_time_s(s.predictor, whole(job.job), requested_end_s - job.start_s)
+        end_s = running_end_s(job.start_s, c.now_s, expected_s, requested_end_s)
         if end_s >= time_s:
             continue
         row = _segment_at(segments, count, end_s)
@@ -156,13 +161,14 @@ def _weighed_between(
 
 
 @compiled
-def cheapest_s(s: State, decider: Foresee, number: int, limit_s: float) -> float:
+def cheapest_s(s: State, decider: Foresee, number: int, limit_s: float, averages: Usual) -> float:
     """The cheapest start of a waiting job within the horizon; now, if it has waited for ``limit_s``. [s]"""
     c, job = s.clock, s.jobs[number]
-    now_s, power_w = c.now_s, job.power_w
+    now_s = c.now_s
     if not decider.holds or now_s - job.submit_s >= limit_s:
         return float(now_s)
-    run_s = max(LEAST_S, expected_time_s(s.predictor, number, job.requested_s))
+    here = foresee(s, number, averages, False, True)
+    power_w, run_s = here.power_w, max(LEAST_S, expected_time_s(s.predictor, number, here.run_s))
     price_w = decider.slowdown_price_j * slowdown_price(s.predictor, number, job.requested_s)
     price_w += decider.idle_price_w * job.processors
     segments, count, tick_s = s.scratch.surplus, c.segments, s.rules.tick_s
@@ -199,7 +205,7 @@ def _score(s: State, decider: Foresee, number: int) -> float:
 
 
 @compiled
-def _plan(s: State, decider: Foresee, limit_s: float) -> int:
+def _plan(s: State, decider: Foresee, limit_s: float, averages: Usual) -> int:
     """Plan the jobs that are due for it, and rank those that are not held; return their number."""
     c, is_tick, ranked, count = s.clock, s.clock.event == WAKE_UP, s.scratch.ranked, 0
     oldest, oldest_s = -1, c.now_s - limit_s
@@ -207,7 +213,7 @@ def _plan(s: State, decider: Foresee, limit_s: float) -> int:
         number = whole(s.queue.job[i])
         job = s.jobs[number]
         if is_tick or np.isnan(job.planned_s):
-            job.planned_s = cheapest_s(s, decider, number, limit_s)
+            job.planned_s = cheapest_s(s, decider, number, limit_s, averages)
         if job.planned_s <= c.now_s:
             ranked[count].job, ranked[count].key = number, _score(s, decider, number)
             if job.submit_s <= oldest_s:
@@ -220,9 +226,9 @@ def _plan(s: State, decider: Foresee, limit_s: float) -> int:
 
 
 @compiled_small
-def _is_still_cheapest(s: State, decider: Foresee, number: int, limit_s: float) -> bool:
+def _is_still_cheapest(s: State, decider: Foresee, number: int, limit_s: float, averages: Usual) -> bool:
     """Whether now is the best start with the present load."""
-    s.jobs[number].planned_s = cheapest_s(s, decider, number, limit_s)
+    s.jobs[number].planned_s = cheapest_s(s, decider, number, limit_s, averages)
     return bool(s.jobs[number].planned_s <= s.clock.now_s)
 
 
@@ -242,8 +248,8 @@ def _has_room(s: State, decider: Foresee, number: int, limit_s: float) -> bool:
     job, totals = s.jobs[number], s.machine.totals
     if not can_start(s, number, whole(job.processors)):
         return False
-    need = min(job.processors + _kept_free(s, decider, number, limit_s), totals.processors)
-    return bool(need <= totals.free)
+    need = job.processors + _kept_free(s, decider, number, limit_s)
+    return bool(min(need, max(job.processors, powered(s.capacity, totals))) <= totals.free)
 
 
 @compiled_small
@@ -264,27 +270,28 @@ def _next_start(s: State, decider: Foresee) -> int:
     for i in range(c.first, c.last):
         longest_s = max(longest_s, s.queue.requested_s[i])
     project(s, decider, c.now_s + decider.horizon_s + longest_s + 2.0 * s.rules.tick_s)
-    limit_s = _limit_s(s, decider)
-    count, k, head = _plan(s, decider, limit_s), 0, -1
-    while k < count and head < 0:
-        number = whole(ranked[k].job)
-        if not _has_room(s, decider, number, limit_s):
-            head = number
-        elif _is_still_cheapest(s, decider, number, limit_s):
-            return int(position_of(s.queue, c, number))
-        k += 1
-    if head < 0:
-        return -1
-    reserve(s, head)
-    latest_s = latest_end_s(s)
-    while k < count:
-        number = whole(ranked[k].job)
-        if s.jobs[number].processors <= s.machine.totals.free and _has_room(s, decider, number, limit_s):
-            position = position_of(s.queue, c, number)
-            if may_start(s, position, latest_s, head) and _is_still_cheapest(s, decider, number, limit_s):
-                return int(position)
-        k += 1
-    return -1
+    limit_s, averages, head, latest_s = _limit_s(s, decider), usual(s.machine), -1, 0.0
+    count = _plan(s, decider, limit_s, averages)
+    while True:  # once for each part of the machine whose jobs do not compete with those of another
+        for k in range(count):
+            number = whole(ranked[k].job)
+            if not can_be_next(s, number):
+                continue
+            has_room = _has_room(s, decider, number, limit_s)
+            if head < 0 and not has_room:
+                head = number
+                reserve(s, head)
+                latest_s = latest_end_s(s)
+            if not has_room:
+                continue
+            position = whole(position_of(s.queue, c, number))
+            is_next = head < 0 or may_start(s, position, latest_s, head)
+            if is_next and _is_still_cheapest(s, decider, number, limit_s, averages):
+                keep_held(s.machine, head >= 0 and outlives_head(s, position, head))
+                return position
+        if head < 0 or block(s.machine, head):
+            return -1
+        head = -1
 
 
 @decide.register(Foresee)
@@ -292,6 +299,7 @@ def start_or_hold(decider: Foresee, s: State) -> None:
     """Start one job, or wait."""
     position = _next_start(s, decider)
     apply(s, start_now(position) if position >= 0 else wait_until(np.inf))
+    keep_held(s.machine, False)
 
 
 def foresee_policy(decider: Foresee, tick_s: float) -> CompiledPolicy:

@@ -147,7 +147,7 @@ def is_counted_on_nodes(machine: Nodes) -> bool:
 
 @variant(default=True)
 def keep_held(machine: Machine, outlives: bool) -> None:
-    """Let the next job take only what the reservation of `hold_nodes` leaves, if it outlives the reservation's begin.
+    """Let the next job take only what the last reservation leaves, if it outlives the reservation's begin.
 
     A machine whose jobs are counted holds nothing.
     """
@@ -157,7 +157,7 @@ def keep_held(machine: Machine, outlives: bool) -> None:
 @keep_held.register(Nodes)
 def keep_held_nodes(machine: Nodes, outlives: bool) -> None:
     """The machine then takes only what is left of its nodes."""
-    machine.counts.is_planned = 1 if outlives else 0
+    machine.counts.is_planned = 1 if outlives and machine.counts.is_plain == 0 else 0
 
 
 @compiled_small

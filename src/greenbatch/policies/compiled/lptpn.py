@@ -1,5 +1,7 @@
 """LPTPN, which considers every waiting job and makes no reservations: as described, and as implemented by its authors.
 
+On nodes, power and run time of a job are those foreseen (`policies.compiled.foreseen`).
+
 Source: GAS-MARL §5.3 (3), after Kassab et al.: jobs in descending power x requested time; a job starts if it fits and
 its estimated brown energy is below the threshold; if none can start and nothing runs, the first one starts.
 """
@@ -13,6 +15,7 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import is_below_threshold, project_surplus
+from greenbatch.engine.limits import can_be_next, can_start
 from greenbatch.engine.machine.resources import fits
 from greenbatch.engine.power.protocol import BROWN
 from greenbatch.engine.program import CompiledPolicy
@@ -21,17 +24,16 @@ from greenbatch.engine.records import Floats
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
-from greenbatch.machine_code.compile import compiled, whole
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
+from greenbatch.policies.compiled.foreseen import foresee, usual
 from greenbatch.workload import Workload
 
 
-@compiled
-def is_green(s: State, job: int, processors: int, requested_s: float, power_w: float, threshold_j: float) -> bool:
-    """Whether a job fits now and its estimated extra brown energy is below a threshold."""
-    if not fits(s.machine, job, processors, s.clock.now_s):
-        return False
-    project_surplus(s, s.clock.now_s, s.clock.now_s + requested_s, BROWN)
-    return bool(is_below_threshold(s.scratch.surplus, s.clock.segments, power_w, requested_s, threshold_j, True))
+@compiled_small
+def _is_green(s: State, power_w: float, run_s: float, threshold_j: float) -> bool:
+    """Whether the estimated extra brown energy of a job that starts now is below a threshold."""
+    project_surplus(s, s.clock.now_s, s.clock.now_s + run_s, BROWN)
+    return bool(is_below_threshold(s.scratch.surplus, s.clock.segments, power_w, run_s, threshold_j, True))
 
 
 class Lptpn(NamedTuple):
@@ -43,15 +45,19 @@ class Lptpn(NamedTuple):
 @decide.register(Lptpn)
 def start_green_jobs(decider: Lptpn, s: State) -> None:
     """Start all jobs that are green; the first one if none is and nothing runs."""
-    started = 0
+    started, first, averages = 0, -1, usual(s.machine)
     for k in range(rank_queue(s.queue, s.clock, s.scratch.ranked)):
-        number = s.scratch.ranked[k].job
-        job = s.jobs[number]
-        if is_green(s, whole(number), whole(job.processors), job.requested_s, job.power_w, decider.threshold_j):
-            apply(s, start_now(position_of(s.queue, s.clock, number)))
-            started += 1
-    if started == 0 and s.clock.running == 0:
-        apply(s, start_now(position_of(s.queue, s.clock, s.scratch.ranked[0].job)))
+        number = whole(s.scratch.ranked[k].job)
+        if not can_be_next(s, number):
+            continue
+        first = number if first < 0 else first
+        if can_start(s, number, whole(s.jobs[number].processors)):
+            here = foresee(s, number, averages, False, True)
+            if _is_green(s, here.power_w, here.run_s, decider.threshold_j):
+                apply(s, start_now(position_of(s.queue, s.clock, number)))
+                started += 1
+    if started == 0 and s.clock.running == 0 and first >= 0:
+        apply(s, start_now(position_of(s.queue, s.clock, first)))
     apply(s, wait_until(np.inf))
 
 
@@ -76,7 +82,9 @@ _PASS, _WAITING, _AFTER_EMPTY_PASS = range(3)
 @compiled
 def _last_is_green(decider: LptpnPublished, s: State) -> bool:
     last = decider.memory
-    return is_green(s, int(last[_JOB]), int(last[_PROCESSORS]), last[_REQUESTED_S], last[_POWER_W], decider.threshold_j)
+    if not fits(s.machine, int(last[_JOB]), int(last[_PROCESSORS]), s.clock.now_s):
+        return False
+    return bool(_is_green(s, last[_POWER_W], last[_REQUESTED_S], decider.threshold_j))
 
 
 @compiled
@@ -106,7 +114,7 @@ def start_as_published(decider: LptpnPublished, s: State) -> None:
         job = s.jobs[number]
         last[_PROCESSORS], last[_REQUESTED_S], last[_POWER_W] = job.processors, job.requested_s, job.power_w
         last[_JOB] = number
-        if is_green(s, whole(number), whole(job.processors), job.requested_s, job.power_w, decider.threshold_j):
+        if _last_is_green(decider, s):
             apply(s, start_now(position_of(s.queue, s.clock, number)))
             started += 1
             k += 1  # the iteration skips the next one

@@ -8,8 +8,8 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.decide import decide
+from greenbatch.engine.limits import can_start
 from greenbatch.engine.machine.preview import expected_run_s
-from greenbatch.engine.machine.resources import fits
 from greenbatch.engine.program import CompiledPolicy
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
@@ -27,7 +27,7 @@ class BestFirst(NamedTuple):
 
 @decide.register(BestFirst)
 def start_the_next_best(decider: BestFirst, s: State) -> None:
-    """Start the job whose best completion time is next; wait if none fits."""
+    """Start the job whose best completion time is next; wait if none can start."""
     position = _next_best(s, decider.sign)
     if position < 0:
         apply(s, wait_until(np.inf))
@@ -37,11 +37,11 @@ def start_the_next_best(decider: BestFirst, s: State) -> None:
 
 @compiled
 def _next_best(s: State, sign: float) -> int:
-    """Queue position of the next job, the first one of a tie; -1 if none fits."""
+    """Queue position of the next job, the first one of a tie; -1 if none can start."""
     best, least = -1, np.inf
     for i in range(s.clock.first, s.clock.last):
         job = whole(s.queue.job[i])
-        if fits(s.machine, job, whole(s.queue.processors[i]), s.clock.now_s):
+        if can_start(s, job, whole(s.queue.processors[i])):
             key = sign * expected_run_s(s.machine, job, s.queue.requested_s[i])  # all would start now
             if key < least:
                 best, least = i, key

@@ -1,0 +1,305 @@
+"""Three to six features at once, with any scheduler that the table allows: what must hold of every run holds.
+
+``COMBINATIONS=2000 pytest tests/engine/test_combinations.py`` tries that many.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from driven import run_from_views
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from greenbatch.cluster import Capacity, Cluster, DvfsLevel, NodeGroup
+from greenbatch.energy import ForecastModel, Grid, Site, Storage
+from greenbatch.engine.accounts import books
+from greenbatch.engine.capabilities import refuse_run
+from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.pools import Pools
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.simulate import simulate
+from greenbatch.errors import InputError
+from greenbatch.metrics.energy_use import energy_use
+from greenbatch.schedulers import scheduler
+from greenbatch.schedulers.during_outages import DuringOutages
+from greenbatch.workload import Outage, Workload
+
+CASES = int(os.environ.get("COMBINATIONS", "60"))
+SCHEDULERS = (
+    "fcfs+easy", "sjf+none", "wfp3+first-fit", "f2+green:sigma=300", "slurm-multifactor:age=10:fairshare=100+easy",
+    "fcfs+conservative", "min-min", "max-min", "lptpn:sigma=300", "cheapest-start:horizon=60:tick=7",
+    "green-threshold:tick=7:limit=60", "foresee:horizon=60:tick=7:slowdown=900:limit=40", "sjf+easy+worst-fit",
+    "rolling:futures=1:horizon=3600", "ga:evaluations=60+easy", "f2+easy+charge",
+)  # fmt: skip
+GROUPS = (
+    NodeGroup(name="a", count=2, processors=3, gpus=1, memory_gb=6.0, static_power_w=60.0, idle_fraction=0.5,
+              power_per_processor_w=9.0, partitions=("p",)),
+    NodeGroup(name="b", count=1, processors=4, memory_gb=4.0, static_power_w=40.0, idle_fraction=0.5,
+              power_per_processor_w=7.0, partitions=("p", "q")),
+)  # fmt: skip
+POOL = Cluster.pooled(10, processors_per_machine=4, idle_power_per_machine_w=20.0)
+SIZES = {"pool": [10], "nodes": [3, 3, 4]}
+BOOTS = {"boot_s": 3.0, "boot_energy_j": 150.0, "shutdown_s": 2.0, "shutdown_energy_j": 40.0, "min_on_s": 4.0}
+GRID = Grid(currency="EUR", import_price=np.array([0.3, 0.1, 0.2, 0.15]))
+SUN = Site(name="sun", step_s=8.0, sources_w={"all": np.array([0.0, 90.0, 200.0, 40.0])}, repeat=True, grid=GRID,
+           forecast_horizon_s=32.0)  # fmt: skip
+
+
+RULES = Rules(event_rule="per_instant", ties="completion_first")
+
+
+@dataclass(frozen=True)
+class Case:
+    """A simulation to be."""
+
+    jobs: Workload
+    cluster: Cluster
+    name: str
+    site: Site | None = SUN
+    rules: Rules = RULES
+    outages: tuple[Outage, ...] = ()
+    features: tuple[str, ...] = ()
+
+    @property
+    def scheduler(self) -> Any:
+        made = scheduler(self.name)
+        return DuringOutages(self.name, made, self.outages) if self.outages else made
+
+    def refuse(self) -> None:
+        """Raise what a simulation would."""
+        refuse_run(self.scheduler.program(self.jobs), self.jobs, self.cluster, self.site, self.rules)
+
+    def run(self) -> Outcome:
+        return simulate(self.jobs, self.cluster, self.site, self.rules, self.scheduler)
+
+
+# ------------------------------------------------------------ features: what each changes
+
+
+def _capacity(case: Case, draw: Any) -> Case:
+    steps = draw(st.lists(st.tuples(st.integers(1, 20), st.integers(0, 10)), max_size=5))
+    time_s = np.cumsum([0, *(step for step, _ in steps)]).astype(float)
+    processors = np.array([*(level for _, level in steps), 10])
+    gpus = np.minimum(processors, case.cluster.gpus)
+    gpus[-1] = case.cluster.gpus
+    cost_s = draw(st.sampled_from([0.0, 1.0]))
+    pools = Pools(suspends=draw(st.sampled_from(["never", "power"])), suspend_s=cost_s, resume_s=cost_s)
+    levels = Capacity(time_s=time_s, processors=processors, gpus=gpus)
+    return replace(case, cluster=replace(case.cluster, powered=levels), rules=replace(case.rules, pools=pools))
+
+
+def _boots(case: Case, _: Any) -> Case:
+    groups = tuple(replace(each, **BOOTS) for each in case.cluster.groups)
+    return replace(case, cluster=replace(case.cluster, groups=groups, power_on="on-demand"))
+
+
+def _follow(case: Case, draw: Any) -> Case:
+    n = len(case.jobs)
+    before = [draw(st.integers(0, max(0, k))) for k in range(n)]  # 0: none; else the job of an earlier row
+    return replace(case, jobs=case.jobs.with_columns(preceding_job=np.array(before)),
+                   rules=replace(case.rules, dependencies="obey"))  # fmt: skip
+
+
+def _rule(**settings: Any) -> Any:
+    return lambda case, _: replace(case, rules=replace(case.rules, **settings))
+
+
+def _site(**settings: Any) -> Any:
+    return lambda case, _: replace(case, site=case.site and replace(case.site, **settings))
+
+
+def _cluster(**settings: Any) -> Any:
+    return lambda case, _: replace(case, cluster=replace(case.cluster, **settings))
+
+
+BATTERY = Storage(capacity_kwh=1e-3, charge_w=70.0, discharge_w=60.0, charge_efficiency=0.9)
+FEATURES: dict[str, Any] = {
+    "capacity": _capacity,
+    "boots": _boots,
+    "jobs that follow others": _follow,
+    "contention": _cluster(contention="repaired"),
+    "DVFS": lambda case, _: replace(
+        case,
+        cluster=replace(case.cluster, dvfs=(DvfsLevel(speed=0.75, power=0.5),)),
+        rules=replace(case.rules, dvfs_level=1),
+    ),
+    "power cap": _rule(power_cap_w=330.0),
+    "import limit": _site(grid=replace(GRID, import_limit_w=260.0, over_limit="hold")),
+    "outages": lambda case, _: replace(case, outages=(Outage(begin_s=30.0, end_s=45.0),)),
+    "forecast error": _site(forecast_model=ForecastModel(sigma=0.5, seed=3)),
+    "overhead": _site(pue=1.25, base_load_w=15.0),
+    "battery": _site(storage=BATTERY),
+    "commanded battery": _site(storage=replace(BATTERY, dispatch="scheduler")),
+    "predictor": _rule(predictor="last-two"),
+    "sticky": _rule(commitment="sticky"),
+    "kill": _rule(overrun="kill"),
+    "ticks": _rule(tick_s=6.0),
+    "unmeasured": lambda case, _: replace(case, jobs=case.jobs.with_columns(power_w=np.full(len(case.jobs), np.nan))),
+}
+OF_NODES = {"boots", "contention", "DVFS", "unmeasured"}
+"""Features that a pool does not have."""
+
+
+@st.composite
+def workloads(draw: Any, on_nodes: bool) -> Workload:
+    """Up to 15 jobs that each fit on the idle machine; on nodes they ask for nodes, GPUs, memory and partitions."""
+    n = draw(st.integers(1, 15))
+    whole = lambda low, high: np.array(draw(st.lists(st.integers(low, high), min_size=n, max_size=n)))  # noqa: E731
+    run = whole(1, 12)
+    columns: dict[str, Any] = {
+        "submit_s": whole(0, 40), "run_time_s": run,
+        "requested_time_s": np.where(draw(st.booleans()), run, whole(1, 14)),
+        "processors": whole(1, 10), "power_w": whole(1, 60).astype(float), "user": whole(0, 2),
+    }  # fmt: skip
+    if not on_nodes:
+        return Workload.from_columns("random", columns)
+    partition, nodes, exclusive = whole(-1, 1), whole(-1, 1), whole(0, 5) == 0
+    nodes[nodes == 0] = -1
+    most = np.where(partition == 1, 4, np.where(nodes == 1, 3, 10))
+    gpus = np.where((nodes == 1) & (partition != 1), whole(0, 1), 0)
+    memory_kb = np.where(whole(0, 2) == 0, 1_000_000.0, 0.0)
+    columns |= {
+        "processors": np.minimum(columns["processors"], most), "partition": partition, "nodes": nodes, "gpus": gpus,
+        "exclusive": exclusive.astype(int), "requested_memory_kb": memory_kb,
+        "memory_volume_mb": whole(0, 3) * 1e5,
+    }  # fmt: skip
+    return replace(Workload.from_columns("random", columns), names={"partition": {0: "p", 1: "q"}})
+
+
+@st.composite
+def cases(draw: Any) -> Case:
+    """A scheduler with up to six features that go with it and with each other."""
+    on_nodes = draw(st.booleans())
+    cluster = Cluster.of_nodes(GROUPS) if on_nodes else POOL
+    case = Case(draw(workloads(on_nodes)), cluster, draw(st.sampled_from(SCHEDULERS)))
+    if not on_nodes and "worst-fit" in case.name:
+        case = replace(case, name="fcfs+easy")
+    try:
+        case.refuse()
+    except InputError:
+        case = replace(case, name="fcfs+easy")
+    most = draw(st.integers(3, 6))
+    for feature in draw(st.permutations(sorted(FEATURES))):
+        if len(case.features) == most or (feature in OF_NODES and not on_nodes):
+            continue
+        try:
+            more = FEATURES[feature](case, draw)
+            more.refuse()
+        except InputError:
+            continue
+        case = replace(more, features=(*case.features, feature))
+    return case
+
+
+# ------------------------------------------------------------ what must hold
+
+
+def spans_of(outcome: Outcome) -> tuple[Any, Any, Any]:
+    job, start_s, end_s = outcome.spans
+    return job, start_s, end_s
+
+
+def check_room(case: Case, outcome: Outcome) -> None:
+    """Nothing is used twice, and no more than is powered."""
+    job, start_s, end_s = spans_of(outcome)
+    processors, powered = case.jobs.processors[job], case.cluster.powered
+    for time_s in np.unique(np.concatenate([start_s, [] if powered is None else powered.time_s])):
+        here = (start_s <= time_s) & (time_s < end_s)
+        used = int(processors[here].sum())
+        assert used <= 10
+        if powered is not None:
+            assert used <= powered.processors[max(0, np.searchsorted(powered.time_s, time_s, side="right") - 1)]
+        if (placed := outcome.placements) is not None:
+            rows = here[placed.span]
+            sizes = np.array([3, 3, 4])
+            on = np.bincount(placed.node[rows], weights=placed.processors[rows], minlength=3)
+            assert (on <= sizes).all()
+            alone = placed.node[rows][case.jobs.exclusive[placed.job[rows]] == 1]
+            assert (np.bincount(placed.node[rows], minlength=3)[alone] == 1).all()
+
+
+def check_work(case: Case, outcome: Outcome) -> None:
+    """Every job does its work once, or is killed at the time that it asked for."""
+    slow = 0.75 if case.rules.dvfs_level else 1.0
+    run_s, requested_s = case.jobs.run_time_s / slow, case.jobs.requested_time_s / slow
+    want_s = np.minimum(run_s, requested_s) if case.rules.overrun == "kill" else run_s
+    job, start_s, end_s = spans_of(outcome)
+    total_s = np.bincount(job, weights=end_s - start_s, minlength=len(case.jobs))
+    if outcome.stays is not None:
+        cost_s = case.rules.pools.suspend_s + case.rules.pools.resume_s if case.rules.pools else 0.0
+        spare_s = cost_s * outcome.stays.suspensions
+        assert (total_s >= want_s - 1e-6).all() or case.rules.overrun == "kill"
+        assert (total_s <= want_s * 1.0 + spare_s + 1e-6).all() or "contention" in case.features
+    elif "contention" in case.features:
+        assert (total_s >= want_s - 1e-6).all() or case.rules.overrun == "kill"
+    else:
+        np.testing.assert_allclose(total_s, want_s)
+
+
+def check_limits(case: Case, outcome: Outcome) -> None:
+    """The cap holds at every instant, and no job is started into an outage."""
+    if case.rules.power_cap_w:
+        assert outcome.profile_load_w.max() <= case.rules.power_cap_w * (1 + 1e-9)
+    slow = 0.75 if case.rules.dvfs_level else 1.0
+    for outage in case.outages:
+        begins = outcome.start_s
+        assert not ((begins >= outage.begin_s) & (begins < outage.end_s)).any()
+        before = begins < outage.begin_s
+        assert (begins[before] + case.jobs.requested_time_s[before] / slow <= outage.begin_s + 1e-9).all()
+
+
+def check_books(case: Case, outcome: Outcome) -> None:
+    """What is drawn is what the sources give."""
+    if case.site is not None:
+        found = books(outcome)
+        received = found.renewable_j + found.grid_j + found.discharged_j
+        assert received == pytest.approx(found.load_j + found.charged_j + found.curtailed_j, rel=1e-9)
+        assert min(found) >= -1e-9 * received
+    if case.cluster.on_nodes and outcome.switching is None:
+        use = energy_use(outcome)
+        at, held_s = outcome.profile_time_s[:-1], np.diff(outcome.profile_time_s)
+        within = (at >= np.nanmin(outcome.start_s)) & (at < outcome.last_s)
+        drawn_j = float(outcome.profile_load_w[:-1][within] @ held_s[within])
+        assert use.idle_j.sum() + use.job_j.sum() == pytest.approx(drawn_j, rel=1e-9, abs=1e-6)
+
+
+def check_order(case: Case, outcome: Outcome) -> None:
+    """Nothing starts before it is submitted, or before the job that it follows has ended."""
+    assert (outcome.start_s >= outcome.workload.submit_s - 1e-9).all()
+    if case.rules.dependencies == "obey":
+        row = {number: k for k, number in enumerate(case.jobs.job_id.tolist())}
+        for k, before in enumerate(case.jobs.preceding_job.tolist()):
+            if before in row and row[before] != k:
+                assert outcome.start_s[k] >= outcome.end_s[row[before]] - 1e-9
+
+
+@settings(max_examples=CASES, deadline=None)
+@given(case=cases())
+def test_what_must_hold_of_every_run(case: Case) -> None:
+    outcome = case.run()
+    for feature in case.features:
+        event(feature)
+    assert np.isfinite(outcome.end_s).all()
+    check_room(case, outcome)
+    check_work(case, outcome)
+    check_limits(case, outcome)
+    check_books(case, outcome)
+    check_order(case, outcome)
+    if not {"sticky", "ticks"} & set(case.features):
+        check_views(case, outcome)
+
+
+def check_views(case: Case, outcome: Outcome) -> None:
+    """A scheduler that is driven from views starts the same jobs at the same times."""
+    try:
+        live = run_from_views(case.scheduler, case.jobs, case.cluster, case.site, case.rules)
+    except InputError as error:
+        if "views" in error.problem or "view" in (error.field or ""):
+            return
+        raise
+    np.testing.assert_array_equal(live.start_s, outcome.start_s)
