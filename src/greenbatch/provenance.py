@@ -85,7 +85,8 @@ def source_sha256() -> str:
 
 
 LATER = {
-    "over_limit": "count", "power_cap_w": 0.0, "dvfs_level": 0, "predictor": "requested", "dependencies": "ignore",
+    "over_limit": "count", "power_cap_w": 0.0, "backfill_depth": 0, "dvfs_level": 0, "predictor": "requested",
+    "dependencies": "ignore",
 }  # fmt: skip
 """Keys that older records lack, and the value that stands for it."""
 

@@ -129,14 +129,6 @@ SCENARIOS = [  # s.toml, what is said
         MACHINE + "[evaluation]\ndraws = 3\nstarts = [0]\n",
         "line 7: evaluation: found draws and starts (give one or the",
     ),
-    (
-        MACHINE + '[rules]\ncommitment = "sticky"\n',
-        'rules.commitment: is sticky, which does not know the GPUs of a pool (use commitment = "reconsider", or use a',
-    ),
-    (
-        MACHINE + "[rules]\npower_cap_w = 9000\n",
-        "rules.power_cap_w: is 9000.0, which does not know the GPUs of a pool (leave it out, or",
-    ),
     (GENERATED + "load = 0\n", "line 7: workload.generator.load: is 0.0 (give a number > 0)"),
     (
         GENERATED + "load = 1e-9\n",
@@ -202,7 +194,7 @@ def test_a_machine_that_is_always_powered(tmp_path: Path, capsys: pytest.Capture
     assert said.endswith("this machine does not have (use a scenario with cluster.gpus or [cluster.capacity])")
 
 
-@pytest.mark.parametrize("scheduler", ["qos+conservative", "lptpn+none", "qos+green"])
+@pytest.mark.parametrize("scheduler", ["qos+conservative", "cheapest-start", "qos+green"])
 def test_scheduler_that_does_not_know_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], scheduler: str) -> None:
     site = MACHINE.replace('file = "jobs.csv"', 'file = "jobs.csv"\npower = { kind = "per-unit" }')
     said = _said(tmp_path, capsys, scenario=site + '[site]\nkind = "synthetic"\ndays = 3\n', scheduler=scheduler)

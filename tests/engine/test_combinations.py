@@ -139,6 +139,7 @@ FEATURES: dict[str, Any] = {
     "sticky": _rule(commitment="sticky"),
     "kill": _rule(overrun="kill"),
     "ticks": _rule(tick_s=6.0),
+    "depth": _rule(backfill_depth=3),
     "unmeasured": lambda case, _: replace(case, jobs=case.jobs.with_columns(power_w=np.full(len(case.jobs), np.nan))),
 }
 OF_NODES = {"boots", "contention", "DVFS", "unmeasured"}

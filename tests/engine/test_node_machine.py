@@ -441,10 +441,11 @@ def test_a_job_that_fits_on_no_node_is_refused_in_one_line(columns: dict[str, li
     assert "\n" not in str(caught.value)
 
 
-def test_a_scheduler_that_needs_a_pool_says_so() -> None:
+@pytest.mark.parametrize("name", ["rolling", "packer"])
+def test_a_scheduler_that_needs_a_pool_says_so(name: str) -> None:
     jobs = Workload.from_columns("w", {"submit_s": [0.0], "run_time_s": [5.0], "processors": [1], "power_w": [5.0]})
     with pytest.raises(InputError, match="cannot place jobs on nodes"):
-        simulate(jobs, Cluster.of_nodes((NODE,)), load_scenario("default").site, Rules(), scheduler("lptpn"))
+        simulate(jobs, Cluster.of_nodes((NODE,)), load_scenario("default").site, Rules(), scheduler(name))
 
 
 def test_a_reservation_keeps_room_for_the_largest_chunk_on_every_node() -> None:

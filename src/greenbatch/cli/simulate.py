@@ -79,7 +79,7 @@ def simulate(
         )
         window = question.window(start or 0, jobs)
         from greenbatch.engine.simulate import simulate as run
-        from greenbatch.experiments.reports.cautions import killed_notes, record_notes, recorded_wait_notes
+        from greenbatch.experiments.reports.cautions import depth_notes, killed_notes, record_notes, recorded_wait_notes
         from greenbatch.experiments.running.model_warnings import model_warnings
 
         warnings = model_warnings({scheduler: rule}, question, [start or 0], len(window))
@@ -91,7 +91,7 @@ def simulate(
         write_record(folder, record)
     killed = killed_notes({scheduler: outcome.killed / len(window)}, question.cluster)
     waits = record_notes([outcome]) or recorded_wait_notes(outcome)
-    say_notes([*warnings, *killed, *waits, *question.notes], f"{RECORD} in {out}")
+    say_notes([*warnings, *killed, *waits, *depth_notes([outcome]), *question.notes], f"{RECORD} in {out}")
     print(f"{question.name}, {scheduler}")
     for label, value in headline(metrics):
         print(f"  {label:30} {value}")

@@ -104,6 +104,7 @@ def features_of(
         "outages": outages,
         "forecast_error": "" if site is None or site.forecast_model.kind == "perfect" else site.forecast_model.kind,
         "dvfs": rules.dvfs_level,
+        "depth": rules.backfill_depth,
         "contention": cluster.contention != "none",
         "operations": cluster.contention == "irmasim-v1",
         "sticky": rules.commitment if rules.commitment == "sticky" else "",

@@ -25,17 +25,23 @@ from greenbatch.engine.power.protocol import LEFT_THE_SERIES, flow
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.prediction.known import fill, learn, note_running, predicts
 from greenbatch.engine.queue import dequeue, enqueue
-from greenbatch.engine.records import Clock, Ending, Ints, Job, Slots, Table
+from greenbatch.engine.records import Clock, Ending, Job, Slots, Table
 from greenbatch.engine.running import add_running, remove_first_ending
 from greenbatch.engine.state import State
 from greenbatch.machine_code.compile import compiled, compiled_rare, compiled_small, whole
 
 
 @compiled_small
-def next_arrival_s(jobs: Table[Job], arrivals: Ints, clock: Clock) -> float:
-    """Time of the next submission, infinite after the last one that is known. [s]"""
-    following = clock.arrived + clock.undated
-    return jobs[arrivals[following]].submit_s if following < arrivals.shape[0] else np.inf
+def next_arrival_s(s: State) -> float:
+    """When the next job joins the queue: at its submission, or once the scheduler looks at so many. [s]
+
+    Infinite after the last one that is known, and as long as as many jobs wait as the scheduler looks at.
+    """
+    c = s.clock
+    following = c.arrived + c.undated
+    if following >= s.arrivals.shape[0] or c.last - c.first >= s.rules.depth:
+        return np.inf
+    return float(max(s.jobs[s.arrivals[following]].submit_s, c.now_s))
 
 
 @compiled_small
@@ -205,7 +211,7 @@ def next_slot(s: State, wake_s: float) -> bool:
         wake_s: the next wake-up, infinite for none. [s]
     """
     c = s.clock
-    slot_s, arrival_s = next_supply_change_s(s.power.slots, c.now_s), next_arrival_s(s.jobs, s.arrivals, c)
+    slot_s, arrival_s = next_supply_change_s(s.power.slots, c.now_s), next_arrival_s(s)
     expect_ends(s.machine, s.ending, c, arrival_s)
     before_s = min(arrival_s, wake_s)
     if before_s <= slot_s or min(before_s, next_completion_s(s.ending, c)) == np.inf:
@@ -230,7 +236,7 @@ def next_event(s: State, wake_s: float) -> int:
         wake_s: the next wake-up, infinite for none. [s]
     """
     c = s.clock
-    arrival_s = next_arrival_s(s.jobs, s.arrivals, c)
+    arrival_s = next_arrival_s(s)
     expect_ends(s.machine, s.ending, c, arrival_s)
     completion_s = next_completion_s(s.ending, c)
     if arrival_s == np.inf and completion_s == np.inf and wake_s == np.inf:
@@ -290,12 +296,12 @@ def _rest_of_instant(s: State, kind: int) -> int:
     """Carry out the other events of this instant, or only those of one kind; return the kind for all of them."""
     c = s.clock
     if s.rules.per_instant == codes.PER_KIND:
-        while kind == codes.ARRIVAL and next_arrival_s(s.jobs, s.arrivals, c) <= c.now_s:
+        while kind == codes.ARRIVAL and next_arrival_s(s) <= c.now_s:
             _event_at_once(s)
         while kind == codes.COMPLETION and next_completion_s(s.ending, c) <= c.now_s:
             complete(s)
         return kind
-    while min(next_arrival_s(s.jobs, s.arrivals, c), next_completion_s(s.ending, c)) <= c.now_s:
+    while min(next_arrival_s(s), next_completion_s(s.ending, c)) <= c.now_s:
         if _event_at_once(s) == codes.NOTHING:  # at the end of the run
             break
         kind = codes.COMPLETION

@@ -33,7 +33,7 @@ def enqueue(queue: Waiting, clock: Clock, new: Job, number: int) -> None:
     queue.requested_s[last] = new.requested_s
     queue.score[last] = new.score
     clock.last += 1
-    clock.arrived_s = clock.now_s
+    clock.arrived_s = new.submit_s
 
 
 @compiled_small

@@ -326,6 +326,8 @@ class RuleSet:
     kill: int
     """1 if jobs are killed at their requested time."""
     tick_s: float
+    depth: int
+    """Largest number of jobs in the queue; others join it later, in order of submission."""
     patience: int
     """Largest number of wake-ups or decisions in a row that change nothing."""
     power_cap_w: float

@@ -44,6 +44,9 @@ class Rules:
     request; ``learned``: distributions learned from all jobs that have ended."""
     pools: Pools | None = None
     """Pools of jobs and suspension, for machines whose capacity follows the power."""
+    backfill_depth: int = 0
+    """How many waiting jobs the scheduler looks at, those that were submitted first, like Slurm's
+    ``bf_max_job_test``; 0 for all. With long queues it bounds the time of a decision, and it changes results."""
     dvfs_level: int = 0
     """DVFS level at which jobs start unless the policy chooses one, see `Cluster.dvfs`; 0 for the highest."""
 
@@ -54,8 +57,9 @@ class Rules:
             InputError: an option is not one of its choices, or a number is out of range.
         """
         check_choices(self, "rules")
-        if not (isinstance(self.dvfs_level, int) and self.dvfs_level >= 0):
-            raise InputError(f"is {self.dvfs_level!r}", field="rules.dvfs_level", fix="give a whole number >= 0")
+        for name in ("dvfs_level", "backfill_depth"):
+            if not (isinstance(value := getattr(self, name), int) and value >= 0):
+                raise InputError(f"is {value!r}", field=f"rules.{name}", fix="give a whole number >= 0")
         for name in ("tick_s", "power_cap_w"):
             value = getattr(self, name)
             try:

@@ -226,6 +226,7 @@ def set_rules(state: State, rules: Rules, settings: dict[str, float]) -> None:
         "sticky": rules.commitment == "sticky", "per_instant": get_args(EventRule).index(rules.event_rule),
         "completion_first": rules.ties == "completion_first", "tick_s": rules.tick_s,
         "kill": rules.overrun == "kill", "power_cap_w": rules.power_cap_w, **settings, "limited": limited,
+        "depth": rules.backfill_depth or 2**62,
         "patience": max(PATIENCE, int(state.power.slots.count) * (PERIODS if limited else 1)),
     }  # fmt: skip
     options["guarded"] = limited or options["power_cap_w"] > 0.0 or len(state.downtimes) > 0

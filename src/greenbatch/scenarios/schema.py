@@ -324,6 +324,7 @@ def _number(name: str) -> Any:
 
 _NUMBERS = {name: _number(name) for name in ("tick_s", "power_cap_w")}
 _NUMBERS["dvfs_level"] = Annotated[int, Field(ge=0, le=15)]
+_NUMBERS["backfill_depth"] = Natural
 
 if TYPE_CHECKING:
     RulesSection = Section

@@ -14,7 +14,7 @@ from greenbatch.experiments.reports.rivals import means_of, rivals
 from greenbatch.experiments.reports.tables import STRETCH_LIMIT, is_record
 from greenbatch.experiments.running.statistics import differences, intervals
 from greenbatch.metrics.record import PUNCTUAL_S
-from greenbatch.notes import LITTLE, Note
+from greenbatch.notes import LITTLE, Note, percent
 
 if TYPE_CHECKING:
     import polars
@@ -258,6 +258,31 @@ def record_notes(outcomes: Iterable[Outcome], *, first: bool = False) -> list[No
                 "schedule does not fit on the cluster described."
             )
             notes.append(Note(told, level="change", of=(name,)))
+    return notes
+
+
+def depth_notes(outcomes: Iterable[Outcome], *, first: bool = False) -> list[Note]:
+    """A note on runs in which more jobs waited than the scheduler looks at, ``rules.backfill_depth``.
+
+    Args:
+        outcomes: the outcomes of one window.
+        first: it is the first of several windows.
+    """
+    notes, of = [], " of the first window" if first else ""
+    for outcome in filter(lambda each: each.rules.backfill_depth > 0, outcomes):
+        depth, started = outcome.rules.backfill_depth, np.isfinite(outcome.start_s)
+        at_s = np.concatenate([outcome.workload.submit_s[started], outcome.start_s[started]])
+        order = np.argsort(at_s, kind="stable")  # submissions before starts of the same instant
+        waiting = np.cumsum(np.repeat([1, -1], len(at_s) // 2)[order])
+        held_s = np.diff(at_s[order], append=at_s.max(initial=0.0))
+        beyond = waiting > depth
+        if held_s[beyond].sum() > 0.0:
+            share = percent(held_s[beyond].sum() / held_s.sum())
+            what = (
+                f"{named(outcome)} looked at {depth:,} of up to {waiting.max():,} waiting jobs{of}, those submitted "
+                f"first (rules.backfill_depth), in {share} of the time: with all of them, it would start others"
+            )
+            notes.append(Note(what, level="change", of=(named(outcome),)))
     return notes
 
 

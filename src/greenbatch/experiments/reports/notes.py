@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from greenbatch.experiments.reports.cautions import (
     cautions,
+    depth_notes,
     mismatch_notes,
     overlap_notes,
     record_notes,
@@ -50,6 +51,7 @@ def _of_record(comparison: Comparison) -> list[Note]:
     waits = recorded_wait_notes(baseline, first=first) if baseline and not is_record(baseline.scheduler) else []
     return [
         *mismatch_notes(_simulated(comparison)), *waits, *record_notes(comparison.example.values(), first=first),
+        *depth_notes(comparison.example.values(), first=first),
         *outage_notes(comparison.scenario.workload),
     ]  # fmt: skip
 

@@ -48,7 +48,7 @@ def remember(s: State, memory: Floats, tau_s: float) -> None:
     c = s.clock
     for i in range(c.last - (c.arrived - int(memory[SEEN])), c.last):
         job = s.jobs[s.queue.job[i]]
-        memory[RATE] = memory[RATE] * np.exp(-(job.submit_s - memory[RATE_AT]) / tau_s) + 1.0
+        memory[RATE] = memory[RATE] * np.exp(-max(0.0, job.submit_s - memory[RATE_AT]) / tau_s) + 1.0
         memory[RATE_AT] = job.submit_s
         memory[ALL] += 1.0
         memory[HOURS + int(job.submit_s // 3600.0) % DAY_H] += 1.0
