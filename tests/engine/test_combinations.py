@@ -23,6 +23,7 @@ from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Decision, Start, View, Wait
 from greenbatch.errors import InputError
 from greenbatch.metrics.energy_use import energy_use
 from greenbatch.schedulers import scheduler
@@ -293,6 +294,8 @@ def test_what_must_hold_of_every_run(case: Case) -> None:
     check_order(case, outcome)
     if not {"sticky", "ticks"} & set(case.features):
         check_views(case, outcome)
+    if case.name == "fcfs+easy" and not case.cluster.on_nodes:
+        check_decisions(case, outcome)
 
 
 def check_views(case: Case, outcome: Outcome) -> None:
@@ -304,3 +307,20 @@ def check_views(case: Case, outcome: Outcome) -> None:
             return
         raise
     np.testing.assert_array_equal(live.start_s, outcome.start_s)
+
+
+class Oldest:
+    """First come, first served, decision by decision, as an agent in an environment acts."""
+
+    def decide(self, view: View) -> Decision:
+        ready = np.arange(len(view.job_id)) if view.capacity is None else np.flatnonzero(view.capacity.ready)
+        return Start(int(ready[0])) if len(ready) else Wait()
+
+
+def check_decisions(case: Case, outcome: Outcome) -> None:
+    """Who is asked for each decision does what the rule does."""
+    asked: Any = scheduler(Oldest, backfill="easy")
+    asked = DuringOutages("oldest", asked, case.outages) if case.outages else asked
+    found = simulate(case.jobs, case.cluster, case.site, case.rules, asked)
+    np.testing.assert_array_equal(found.start_s, outcome.start_s)
+    np.testing.assert_array_equal(found.promised_start_s, outcome.promised_start_s)

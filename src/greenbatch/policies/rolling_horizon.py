@@ -7,7 +7,7 @@ lowest price over all futures decides until the next half-hour.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -90,7 +90,8 @@ class RollingHorizon:
         """
         self._plan, self._knowledge, self._rules = plan, knowledge, rules
         self._tick, self._best = -np.inf, 0
-        self._driver = ViewDriver(plan.base, None, cluster, rules, steer=self._steer)
+        shown = replace(rules, backfill_depth=0)  # a view shows the jobs that are looked at
+        self._driver = ViewDriver(plan.base, None, cluster, shown, steer=self._steer)
 
     def decide(self, view: View) -> Decision:
         """The decision of the look-ahead planner with the best setting."""
