@@ -133,11 +133,12 @@ def test_capacity_is_kept_work_conserved_and_the_books_balance(
     workload=node_jobs(), capacity=capacities(), pools=WITHOUT_SWAP, name=st.sampled_from(SCHEDULERS),
     contention=st.sampled_from(["none", "repaired"]), level=st.integers(0, 1),
     speed=st.sampled_from([0.5, 1.0, 2.0]), volume_mb=st.sampled_from([0.0, 5e4, 1e6]),
+    loses=st.sampled_from(["nothing", "all"]),
 )  # fmt: skip
 @settings(max_examples=150, deadline=None)
 def test_a_job_that_resumes_on_slower_nodes_does_the_same_work(
     workload: Workload, capacity: Capacity, pools: Pools, name: str, contention: Any, level: int, speed: float,
-    volume_mb: float,
+    volume_mb: float, loses: Any,
 ) -> None:  # fmt: skip
     """The slowest node of a span says how fast it works; jobs beside it can only slow it down."""
     groups = [GROUPS[0], replace(GROUPS[1], speed=speed)]
@@ -145,6 +146,7 @@ def test_a_job_that_resumes_on_slower_nodes_does_the_same_work(
         memory_volume_mb=np.full(len(workload), volume_mb), requested_time_s=np.full(len(workload), 1e6)
     )
     cluster = Cluster.of_nodes(groups, contention, powered=capacity, dvfs=(DvfsLevel(speed=0.75, power=0.5),)[:level])
+    pools = replace(pools, loses=loses)
     rules = Rules(**RULES, pools=pools, dvfs_level=level)
     outcome = simulate(workload, cluster, None, rules, scheduler(name))
     stays, placed = outcome.stays, outcome.placements
@@ -160,7 +162,8 @@ def test_a_job_that_resumes_on_slower_nodes_does_the_same_work(
         done = []
         for first_s in {0.0, pools.suspend_s} if stays.suspensions[job] >= len(lengths) else {0.0}:
             costs_s = [first_s, *[pools.suspend_s] * (len(lengths) - 1)][: len(lengths)]
-            done.append(float(np.maximum(lengths - costs_s, 0.0) @ rates))
+            by_span = np.maximum(lengths - costs_s, 0.0) * rates
+            done.append(float(by_span[-1] if loses == "all" else by_span.sum()))
         work_s = workload.run_time_s[job]
         if contention == "none" or volume_mb == 0.0:
             assert any(np.isclose(work_s, each) for each in done)
