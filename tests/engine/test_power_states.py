@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.accounts import books
 from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.prepare import prepare
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import InputError
 from greenbatch.metrics import evaluate
+from greenbatch.policies.compiled.foreseen import foresee, usual
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -179,3 +181,16 @@ def test_energy_of_the_jobs_and_of_idle_boots_and_shutdowns_adds_up() -> None:
 def test_reservations_that_do_not_allow_for_boots_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="boots"):
         run(jobs_of(submit_s=[0], run_time_s=[1], processors=[1]), name=name)
+
+
+def test_a_planner_counts_the_boots_of_the_nodes_that_a_job_would_take() -> None:
+    """Two nodes that are off: each boots for 20 s with 500 J, which 10 s of work spread as 100 W on top of 90 W."""
+    node = NodeGroup(name="n", count=2, processors=2, static_power_w=30.0, power_per_processor_w=7.5, boot_s=20.0,
+                     boot_energy_j=500.0, shutdown_s=5.0)  # fmt: skip
+    jobs = Workload.from_columns("w", {"submit_s": [0.0], "run_time_s": [10.0], "processors": [4]})
+    program = scheduler("fcfs+easy").program(jobs)
+    for power_on, power_w, run_s in (("on-demand", 190.0, 30.0), ("always", 30.0, 10.0)):
+        nodes = Cluster.of_nodes((node,), power_on=power_on)
+        state = prepare(jobs, nodes, None, Rules(), program)
+        here = foresee(state, 0, usual(state.machine), False, True)
+        assert (here.fits, here.power_w, here.run_s) == (True, power_w, run_s)

@@ -32,6 +32,18 @@ def rise_w(machine: Nodes, job: int, power_w: float, outlives: bool) -> float:
     return place(machine, job, 0.0, outlives and machine.counts.is_plain == 0, True)[1]
 
 
+@variant(Nodes, otherwise=lambda machine, job: (0.0, 0.0))
+def boots_of(machine: Nodes, job: int) -> tuple[float, float]:
+    """What has to boot before a job that fits can run: energy [J] and time [s], 0 if its nodes are on.
+
+    A node that shuts down now has to do so first; it is expected to take the whole time of a shutdown.
+    """
+    if machine.counts.on_demand == 0:
+        return (0.0, 0.0)
+    _, _, boots_j, boots_s = place(machine, job, 0.0, False, True)
+    return (boots_j, boots_s)
+
+
 @variant(Nodes, otherwise=lambda machine, job, power_w: power_w)
 def running_w(machine: Nodes, job: int, power_w: float) -> float:
     """Power of a running job, without what its nodes draw anyway. [W]

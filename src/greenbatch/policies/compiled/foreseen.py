@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.engine.machine.node_tables import Nodes, waking_w
-from greenbatch.engine.machine.preview import expected_run_s, rise_w
+from greenbatch.engine.machine.preview import boots_of, expected_run_s, rise_w
 from greenbatch.engine.machine.reservation import reserve_for
 from greenbatch.engine.machine.resources import Machine, fits
 from greenbatch.engine.records import Job
@@ -37,9 +37,9 @@ class Foreseen(NamedTuple):
 
     fits: bool
     power_w: float
-    """What it would add to the load. [W]"""
+    """What it would add to the load; the energy of the boots of its nodes is spread over its run. [W]"""
     run_s: float
-    """For how long it is expected to run. [s]"""
+    """For how long it is expected to run, boots of its nodes included. [s]"""
     speed: float
     """Of the slowest nodes that are chosen for it; 0 if the placement of the machine decides."""
 
@@ -177,19 +177,21 @@ def foresee(s: State, number: int, averages: Usual, outlives: bool, is_placed: b
         outlives: it may only take what the reservation of `hold_nodes` leaves.
         is_placed: the placement of the machine decides on the nodes; otherwise power and run time are left at 0.
     """
-    job = s.jobs[number]
+    job, boots_s = s.jobs[number], 0.0
     if fits(s.machine, whole(number), whole(job.processors), s.clock.now_s):
         power_w, run_s = 0.0, 0.0
         if is_placed:
             power_w = rise_w(s.machine, whole(number), job.power_w, outlives)
             run_s = expected_run_s(s.machine, whole(number), job.requested_s)
+            boots_j, boots_s = boots_of(s.machine, whole(number))
+            power_w += boots_j / run_s
         found = True
     else:
         power_w = job.power_w if job.power_w > 0.0 else job.processors * averages.processor_w
         power_w += job.processors * averages.node_w
         run_s = job.requested_s / averages.speed
         found = False
-    return Foreseen(found, power_w, min(run_s, job.requested_s) if s.rules.kill else run_s, 0.0)
+    return Foreseen(found, power_w, (min(run_s, job.requested_s) if s.rules.kill else run_s) + boots_s, 0.0)
 
 
 @compiled_small
