@@ -36,7 +36,7 @@ from greenbatch.engine.records import (
     Table,
     record_of,
     table_of,
-)  # fmt: skip
+)
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.scores import queue_now
 from greenbatch.engine.state import State, allocate, log_rows, set_rules

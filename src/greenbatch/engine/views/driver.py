@@ -133,14 +133,8 @@ class ViewDriver:
             self._decider = self._steer(view, self._decider)
         memory.longest_s = float(view.queue.requested_time_s.max(initial=memory.longest_s))
         ahead_s = 0.0 if self.program.decider is None else self.program.decider.ahead_s
-        state = state_of(
-            view,
-            ahead_s,
-            memory.longest_s,
-            self._idle(view),
-            stored=view.storage is not None,
-            downtimes=self._downtimes,
-        )
+        more: Any = {"stored": view.storage is not None, "downtimes": self._downtimes}
+        state = state_of(view, ahead_s, memory.longest_s, self._idle(view), **more)
         settings = rule_settings(self.program)
         if charges_by_rank(self.program):  # asked for beside the decisions
             settings["commands"] = NOBODY

@@ -53,7 +53,8 @@ def start_green_jobs(decider: Lptpn, s: State) -> None:
         first = number if first < 0 else first
         if can_start(s, number, whole(s.jobs[number].processors)):
             here = foresee(s, number, averages, False, True)
-            if _is_green(s, here.power_w, here.run_s, decider.threshold_j):
+            run_s = min(here.run_s, s.jobs[number].requested_s)  # the forecast covers no more
+            if _is_green(s, here.power_w, run_s, decider.threshold_j):
                 apply(s, start_now(position_of(s.queue, s.clock, number)))
                 started += 1
     if started == 0 and s.clock.running == 0 and first >= 0:
