@@ -214,7 +214,7 @@ def test_the_baseline_does_all_requested_work_on_nodes_of_any_speed() -> None:
 def test_what_planners_do_not_support_is_refused_in_one_line(name: str) -> None:
     jobs = wide_job_in_a_stream(days=1)
     for cluster, outages, said in (
-        (replace(FRAGMENTED, power_on="on-demand"), (), "reserves nodes without allowing for their boots"),
+        (replace(FRAGMENTED, power_on="on-demand"), (), "plans starts without allowing for the boots of nodes"),
         (FRAGMENTED, (Outage(begin_s=1.0, end_s=9.0),), "are not known to"),
         (Cluster.pooled(16), (), "has no power"),
     ):

@@ -132,7 +132,7 @@ def test_the_valid_file_is_valid_and_defaults_are_filled_in(tmp_path):
     assert section.rules.model_dump() == {
         "commitment": "sticky", "event_rule": "per_event", "overrun": "kill", "ties": "arrival_first", "tick_s": 0.0,
         "power_cap_w": 0.0,
-        "dvfs_level": 0, "predictor": "requested", "dependencies": "ignore", "pools": None,
+        "backfill_depth": 0, "dvfs_level": 0, "predictor": "requested", "dependencies": "ignore", "pools": None,
     }  # fmt: skip
 
 

@@ -112,8 +112,12 @@ def test_a_trace_instead_of_drawn_jobs_has_windows(tmp_path: Path) -> None:
     ("name", "flags", "said"),
     [
         ("rare/10", ["cluster"], "--cluster: describes nodes, and the pools of rare/10 are for processors and GPUs"),
-        ("rare/10", ["cluster", "capacity"], "--capacity: is for a pool (leave it out: nodes state their processors"),
-        ("ineps/green", ["capacity"], "--capacity: is for a pool (leave it out: nodes state their processors"),
+        (
+            "rare/10",
+            ["cluster", "capacity"],
+            "rare-10: processors: job 1 needs 4 processors on 1 node, 1 GPUs per node, and",
+        ),
+        ("ineps/green", ["capacity"], "capacity.csv, line 2: gpus: is 4, the machine has 0 (give at most what the"),
         ("ineps/green", ["processors"], "--processors: is for a pool (leave it out: nodes state theirs)"),
     ],
 )

@@ -331,6 +331,7 @@ def test_the_resolved_scenario_has_every_default(ours):
         "ties": "arrival_first",
         "tick_s": 0.0,
         "power_cap_w": 0.0,
+        "backfill_depth": 0,
         "dvfs_level": 0,
         "predictor": "requested",
         "dependencies": "ignore",

@@ -237,8 +237,6 @@ _FLAGS = {
     "cluster.file": "--cluster", "cluster.capacity": "--capacity",
 }  # fmt: skip
 """Keys that a flag or an argument of `load_scenario` sets instead of the file."""
-_STATED = {"processors": "theirs", "capacity": "their processors, which are always powered"}
-"""What nodes say of a key that is for a pool."""
 _OF_A_MACHINE = tuple(
     f"cluster.{key}"
     for key in (
@@ -391,7 +389,7 @@ def _of_flag(error: InputError, keys: Set[str], of_pools: Sequence[str]) -> Inpu
         return InputError(error.problem, field=flag, fix=error.fix)
     for flag in of_pools:
         if error.problem.startswith(f"found {flag} beside"):
-            return InputError("is for a pool", field=f"--{flag}", fix=f"leave it out: nodes state {_STATED[flag]}")
+            return InputError("is for a pool", field=f"--{flag}", fix="leave it out: nodes state theirs")
     return error
 
 
