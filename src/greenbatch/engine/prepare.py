@@ -135,10 +135,7 @@ def arrange_pools(state: State, cluster: Cluster, rules: Rules) -> None:
     begin_s = float(state.clock.now_s)
     for name, value in ({} if rules.pools is None else rules.pools.counts(begin_s)).items():
         setattr(state.capacity.counts, name, value)
-    counts, totals = state.capacity.counts, state.machine.totals
-    if isinstance(state.machine, Nodes):
-        state.machine.counts.off = totals.processors - counts.powered
-        state.machine.counts.off_w = cluster.idle_power_w - totals.base_power_w if cluster.power_on == "always" else 0.0
+    counts = state.capacity.counts
     if counts.failure_rate > 0.0:
         counts.failure_s = next_failure_s(counts, begin_s, cluster.processors)
 

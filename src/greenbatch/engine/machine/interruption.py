@@ -16,6 +16,8 @@ from greenbatch.machine_code.variants import variant
 @variant(Nodes, otherwise=lambda machine, job, processors, gpus: (processors, gpus))
 def taken(machine: Nodes, job: int, processors: int, gpus: int) -> tuple[int, int]:
     """Processors and GPUs that a running job takes, if it asks for so many; all of its nodes if it has them alone."""
+    if not machine.demands[job].exclusive:
+        return (processors, gpus)
     row, processors, gpus = whole(machine.demands[job].first), 0, 0
     while row >= 0:
         share = machine.shares[row]

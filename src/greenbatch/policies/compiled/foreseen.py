@@ -91,27 +91,6 @@ def _awake_nodes_w(machine: Nodes) -> float:
 
 
 @variant(default=True)
-def taken(machine: Machine, job: int, processors: int) -> int:
-    """Processors that a running job keeps others from using."""
-    return processors
-
-
-@taken.register(Nodes)
-def taken_of_nodes(machine: Nodes, job: int, processors: int) -> int:
-    """All of the nodes that it uses exclusively."""
-    return _taken_of_nodes(machine, job) if machine.demands[job].exclusive else processors
-
-
-@compiled
-def _taken_of_nodes(machine: Nodes, job: int) -> int:
-    total, row = whole(0), whole(machine.demands[job].first)
-    while row >= 0:
-        total += machine.shares[row].taken
-        row = whole(machine.shares[row].of_job)
-    return whole(total)
-
-
-@variant(default=True)
 def running_until_s(machine: Machine, job: int, start_s: float, requested_end_s: float) -> float:
     """When a running job is expected to end. [s]"""
     return requested_end_s

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.engine.machine.interruption import taken
 from greenbatch.engine.power.protocol import Weights, forecast_w, weigh
 from greenbatch.engine.power.slots import slot_at
 from greenbatch.engine.records import Floats
 from greenbatch.engine.state import State
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
-from greenbatch.policies.compiled.foreseen import awake_w, running_until_s, taken
+from greenbatch.policies.compiled.foreseen import awake_w, running_until_s
 
 BIN_S = 1800.0
 """Length of a half-hour. [s]"""
@@ -56,7 +57,7 @@ def lay_out(s: State, grid: Floats, ahead_s: float, green_w: float, unit: float,
         running = s.expected[i]
         job = whole(running.job)
         until_s = running_until_s(s.machine, job, running.start_s, running.end_s)
-        released = taken(s.machine, job, whole(running.processors))
+        released = taken(s.machine, job, whole(running.processors), 0)[0]
         released_w = (running.power_w + shared_w * released) * unit
         end = (max(until_s, c.now_s) - begin_s) / BIN_S
         k = int(end)

@@ -29,6 +29,7 @@ from numba import types as _types
 from greenbatch.cluster import Cluster
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import kind_of
+from greenbatch.engine.machine.interruption import taken
 from greenbatch.engine.machine.resources import fits_beside
 from greenbatch.engine.observe.reward_terms import update_totals
 from greenbatch.engine.observe.stacked import Batch, one_of
@@ -50,7 +51,6 @@ from greenbatch.policies.compiled.foreseen import (
     is_counted,
     keep_held,
     own_processor_w,
-    taken,
     usual,
 )
 from greenbatch.policies.compiled.lookahead.arrivals import (
@@ -240,7 +240,7 @@ def _start(s: State, decider: Lookahead, number: int, here: Foreseen, outlives: 
     keep_held(s.machine, outlives)
     apply(s, start_now(position_of(s.queue, s.clock, number)))
     keep_held(s.machine, False)
-    now_s, processors = s.clock.now_s, taken(s.machine, number, whole(s.jobs[number].processors))
+    now_s, processors = s.clock.now_s, taken(s.machine, number, whole(s.jobs[number].processors), 0)[0]
     occupy(s, decider.grid, count, now_s, now_s + here.run_s, processors, here.power_w * decider.unit)
 
 
