@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -325,17 +325,20 @@ def judged(attack: Attack, code: int, said: str) -> Iterator[str]:
         yield f"control characters are printed: {raw}"
 
 
-def made(start: Path) -> None:
-    """What every attack finds: a scenario, jobs, a result, a training, a model and a dataset."""
+def made(start: Path, named: Collection[str]) -> None:
+    """What attacks find: a scenario, a site and jobs; a result, a training, a model and a dataset if words name it."""
     start.mkdir()
     (start / "small.toml").write_text(SMALL)
     (start / "site.toml").write_text(f'name = "site"\n{SITE}')
     (start / "jobs.csv").write_text(JOBS)
+    of_model = "model" in named
     for words, out in ((WRITING["compare"], "compared"), (TRAIN, "run"), (WRITING["record"], "dataset")):
-        code, said = command([*words, "--out", out], {}, start, lambda: None)
-        if code:
-            raise RuntimeError(said)
-    shutil.copytree(start / "run" / "model", start / "model")
+        if out in named or (of_model and out == "run"):
+            code, said = command([*words, "--out", out], {}, start, lambda: None)
+            if code:
+                raise RuntimeError(said)
+    if of_model:
+        shutil.copytree(start / "run" / "model", start / "model")
 
 
 def main() -> int:
@@ -347,7 +350,7 @@ def main() -> int:
     failed, begun_s = 0, time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         start = Path(folder) / "start"
-        made(start)
+        made(start, {word for each in chosen.values() for word in each.words})
 
         def tried(numbered: tuple[int, str]) -> list[str]:
             base = Path(folder) / f"attack-{numbered[0]}"

@@ -21,7 +21,7 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import redirect_stdout, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -380,8 +380,8 @@ def cases(base: Path) -> dict[str, Case]:
     }  # fmt: skip
 
 
-def prepare(base: Path) -> None:
-    """Write the scenarios and put the tiny study in the place of the paper's."""
+def prepare(base: Path, commands: Collection[Case]) -> None:
+    """Write the scenarios, put the tiny study in the place of the paper's, and load what commands have in common."""
     (base / "small.toml").write_text(SMALL)
     pieces.EVERY_S = 0.0  # every finished window is written, in this thread
     study = tiny_study("rlscheduler", base)
@@ -396,22 +396,33 @@ def prepare(base: Path) -> None:
         gb.evaluate(gb.simulate(gb.load_scenario(base / "small.toml"), name, start=0, jobs=10))
     for _ in datasets.play(datasets.recording(gb.load_scenario(base / "small.toml"), "rlscheduler", "fcfs", jobs=20)):
         pass  # writes nothing: the threads of polars do not survive a fork
-    for number, words in enumerate((NETWORK, SEARCH)):
+    used = {Path(word).name for case in commands for word in case.words}
+    for number, (words, model) in enumerate(((NETWORK, "network-model"), (SEARCH, "search-model"))):
+        if not used & {words[1], model}:
+            continue
         at = [str(base / word) if word.endswith(".toml") else word for word in words]
         at[at.index("--out") + 1] = str(base / f"warm-{number}")
         with redirect_stdout(io.StringIO()):
             main(at)
 
 
-def compile_elsewhere(base: Path) -> None:
+def compile_elsewhere(base: Path, commands: Collection[Case]) -> None:
     """Compile what is needed in a child: what a compiler leaves in memory, every other child would be forked with."""
     base.mkdir()
     if (pid := os.fork()) == 0:
         try:
-            prepare(base)
+            prepare(base, commands)
         finally:
             os._exit(0)  # what went wrong goes wrong again, where it is seen
     os.waitpid(pid, 0)
+
+
+def import_here(modules: Iterable[str]) -> None:
+    """Import once what a command has imported, which each of its children would do again."""
+    for module in modules:
+        if not module.startswith(("__", "torch.")):
+            with suppress(ImportError):
+                importlib.import_module(module)
 
 
 def make_states(place: Place, commands: Collection[Case]) -> None:
@@ -434,10 +445,7 @@ def make_states(place: Place, commands: Collection[Case]) -> None:
         if (place.root / out).is_dir():
             add_mine(place.root / out, *mine)
         shutil.copytree(place.root, place.base / name, symlinks=True)
-        for module in seen["modules"]:  # what a command imports is imported once, here
-            if not module.startswith(("__", "torch.")):
-                with suppress(ImportError):
-                    importlib.import_module(module)
+        import_here(seen["modules"])
 
     if any(case.words == STUDY for case in commands):
         needed.add("studied")
@@ -482,6 +490,7 @@ def attempt(case: Case, place: Place, every: bool) -> dict[str, Any]:
     code, seen = place.run(case.words, exchange=case.exchange)
     if code:
         return {"steps": 0, "kills": 0, "problems": [f"exit code {code}: {place.told()}"]}
+    import_here(seen["modules"])
     wrong, new = list(seen["unsafe"]), content(replace(case, training=False), place.root)
     final, tried = content(case, place.root), set()
     numbers = chosen(seen["steps"], every)
@@ -513,11 +522,11 @@ def run_all(names: list[str], *, every: bool, tell: Callable[[str], None]) -> in
     lost = 0
     with tempfile.TemporaryDirectory() as scratch:
         base = Path(os.path.realpath(scratch))
-        if os.environ.get("NUMBA_DISABLE_JIT") != "1":
-            compile_elsewhere(base / "compiled")
-        prepare(base)
-        place = Place(base)
         tried = {name: case for name, case in cases(base).items() if not names or name in names}
+        if os.environ.get("NUMBA_DISABLE_JIT") != "1":
+            compile_elsewhere(base / "compiled", tried.values())
+        prepare(base, tried.values())
+        place = Place(base)
         make_states(place, tried.values())
         gc.collect()
         gc.freeze()  # or every child looks through, and so copies, what the compiler left here

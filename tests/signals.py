@@ -1,8 +1,9 @@
 """End commands with workers by signals at random instants: no process is left, and the work ends with the same bytes.
 
-Usage: ``python tests/signals.py [--instants 40] [--seed 0]``; one line each, exits with 1 where something was left or a
-byte differs. Half of the instants lie within the first second after the first child process has started. The signal is
-that of Ctrl-C, `kill`, a closed terminal or `kill -9`, to the command alone or, as from a terminal, to all processes.
+Usage: ``python tests/signals.py [NAME ...] [--instants 40] [--seed 0]``; by default all commands, which share the
+instants; one line each, exits with 1 where something was left or a byte differs. Half of the instants lie within the
+first second after the first child process has started. The signal is that of Ctrl-C, `kill`, a closed terminal or
+`kill -9`, to the command alone or, as from a terminal, to all processes.
 """
 
 from __future__ import annotations
@@ -129,6 +130,7 @@ def tried(name: str, instants: int, seed: int) -> tuple[int, list[str]]:
 def main() -> int:
     """Print what was found; 1 if anything was."""
     parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*", help="commands, by default all")
     parser.add_argument("--instants", type=int, default=40)
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
@@ -137,7 +139,8 @@ def main() -> int:
         os.chdir(place)
         prepare()
         with ThreadPoolExecutor(2) as two:
-            share = {name: given.instants // len(CASES) for name in CASES}
+            names = given.names or [*CASES]
+            share = {name: given.instants // len(names) for name in names}
             results = two.map(lambda n: tried(n, share[n], given.seed), share)
             for name, (count, found) in zip(share, results, strict=True):
                 bad |= bool(found)

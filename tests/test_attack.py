@@ -1,4 +1,4 @@
-"""Some of the attacks of ``attack.py``, one of each kind; ``make kills`` tries all."""
+"""Some of the attacks of ``attack.py``, one of each kind and quick ones; ``make kills`` tries all."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import attack
 SCRIPT = Path(__file__).with_name("attack.py")
 CHOSEN = (
     "train, no file above 60000 bytes", "simulate, no home", "compare, queue.py in the current folder",
-    "--force --out run, model is a link", "train, a preset names code", "whatif, jobs are names",
+    "simulate, the hidden folder/new is a link", "train, a preset names code", "whatif, jobs are names",
 )  # fmt: skip
 
 

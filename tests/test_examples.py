@@ -76,8 +76,8 @@ RUN = {
 }
 
 
-DRAWN = {"out/site", "out/two-kinds", "out/forecasts", "out/whatif"}
-"""A site, nodes, a sweep and a question, with their pictures: drawing is half of a command, and tested elsewhere."""
+DRAWN = {"out/site", "out/two-kinds", "out/whatif"}
+"""A site, nodes and a question, with their pictures: drawing is half of a command, and tested elsewhere."""
 
 
 @pytest.mark.parametrize("words", RUN.values(), ids=RUN)

@@ -14,11 +14,8 @@ import pytest
 pytestmark = pytest.mark.long
 
 SCRIPT = Path(__file__).with_name("kills.py")
-CASES = (
-    "simulate --force, no exchange", "record --force", "compare --force", "train --resume", "search --resume",
-    "export --force",
-)  # fmt: skip
-"""Some that replace or resume; ``make kills`` tries all."""
+CASES = ("simulate --force, no exchange", "compare --force", "train --resume", "export --force")
+"""A folder, one with pieces, a training and a file, replaced or resumed; ``make kills`` tries all commands."""
 
 
 @pytest.fixture(scope="module")

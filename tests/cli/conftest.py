@@ -5,14 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from small import SMALL
+from small import SMALL, without_pictures
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.engine.views.session import Session
-from greenbatch.experiments.reports import drawing
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -35,6 +34,6 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(autouse=True)
 def _not_drawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Drawing is most of a small comparison; tests/experiments tests it, and so does what is marked ``drawn``."""
+    """Pictures take longer than a small comparison; tests/experiments and what is marked ``drawn`` test them."""
     if not request.node.get_closest_marker("drawn"):
-        monkeypatch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")
+        without_pictures(monkeypatch)

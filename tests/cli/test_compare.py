@@ -12,12 +12,12 @@ from pathlib import Path
 
 import polars
 import pytest
-from small import SLOW, SMALL, failing
+from small import PICTURELESS, SLOW, SMALL, failing, without_command, without_pictures
 
 from greenbatch import data_catalog
 from greenbatch.cli import compare as face
 from greenbatch.cli import main
-from greenbatch.experiments.reports import drawing, page, report
+from greenbatch.experiments.reports import page, report
 from greenbatch.experiments.running.cells import Question
 from greenbatch.experiments.running.compare import choose_windows
 from greenbatch.scenarios import load_scenario
@@ -44,7 +44,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("compared")
     (folder / "small.toml").write_text(SMALL + OWN)
     with chdir(folder), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")
+        without_pictures(patch)
         assert compare() == 0
     return folder / "out"
 
@@ -109,18 +109,6 @@ def test_windows_are_random_from_a_seed_unless_starts_are_given(small, given, ex
     assert choose_windows(fixed, **asked)[0] == ((1, 2) if not given else scenario.random_starts(windows, 20, seed))
 
 
-@pytest.mark.drawn
-def test_the_same_comparison_and_any_number_of_processes_write_the_same_bytes(small):
-    for out, workers in (("once-1", "1"), ("then-1", "1"), ("with-2", "2")):
-        assert compare("--windows", "2", "--workers", workers, out=out) == 0
-    for file in FILES[1:]:
-        first, *others = (
-            re.sub(rb"\w{4}-\d|--workers(&#34;|\W)+\d", b"", (small / out / file).read_bytes())
-            for out in ("once-1", "then-1", "with-2")
-        )
-        assert others == [first, first], file
-
-
 def test_a_comparison_equals_single_simulations(small):
     assert compare("--starts", "5", "--schedulers", "f2+green") == 0
     arguments = ["--scenario", "small.toml", "--scheduler", "f2+green", "--start", "5", "--jobs", "20", "--out", "one"]
@@ -132,41 +120,17 @@ def test_a_comparison_equals_single_simulations(small):
     assert values["makespan_ratio"] == 1
 
 
-def test_ctrl_c_keeps_the_finished_windows(small, monkeypatch, capsys):
-    real, calls = Question.simulated, []
-
-    def interrupted(*arguments: object) -> object:
-        calls.append(arguments)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return real(*arguments)
-
-    monkeypatch.setattr(Question, "simulated", interrupted)
-    assert compare() == 130
-    assert len(settings(small / "out")["starts"]) == 2
-    assert sorted(f.name for f in (small / "out").iterdir()) == FILES
-    err = capsys.readouterr().err
-    again = "greenbatch compare --scenario small.toml --out out --resume"
-    assert err == f"greenbatch: interrupted; 2 of 3 windows are finished; resume with: {again}\n"
-
-
 def interrupt(monkeypatch: pytest.MonkeyPatch, call: int) -> list[object]:
     """Let Ctrl-C come with a call to simulate a window; the calls."""
     return failing(monkeypatch, call, KeyboardInterrupt())
 
 
-def without_command(file: Path) -> bytes:
-    """A file without the command line, which a report and the provenance quote, and the checksum of such a report."""
-    content = re.sub(rb'("|&#34;)command\1: \[[^]]*\]|greenbatch compare [^<\n]*', b"", file.read_bytes())
-    return re.sub(rb'"report.html": "\w+"', b"", content)
-
-
 @pytest.mark.drawn
-def test_an_interrupted_comparison_is_resumed(small, monkeypatch, capsys):
+def test_an_interrupted_comparison_is_resumed(small, monkeypatch):
     assert compare(out="whole") == 0
     calls = interrupt(monkeypatch, 3)
     with monkeypatch.context() as patch:
-        patch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")
+        without_pictures(patch)
         assert compare(out="parts") == 130
     assert len(settings(small / "parts")["starts"]) == 2
     assert without_command(small / "parts" / "report.html") != without_command(small / "whole" / "report.html")
@@ -176,11 +140,14 @@ def test_an_interrupted_comparison_is_resumed(small, monkeypatch, capsys):
     assert sorted(f.name for f in (small / "parts").iterdir()) == FILES
     for file in FILES:
         assert without_command(small / "parts" / file) == without_command(small / "whole" / file), file
-    calls.clear()
-    assert compare("--resume", out="parts") == 0, "nothing is missing"
-    assert len(calls) == 1
+
+
+def test_a_finished_comparison_is_resumed(finished, compared, monkeypatch):
+    calls = interrupt(monkeypatch, 0)
+    assert compare("--resume") == 0
+    assert len(calls) == 1, "the first window, for the pictures; nothing is missing"
     for file in FILES:
-        assert without_command(small / "parts" / file) == without_command(small / "whole" / file), file
+        assert without_command(finished / file) == without_command(compared / file), file
 
 
 @pytest.mark.parametrize(("module", "where"), [(report, "picture_sections"), (page, "write_bytes")])
@@ -205,11 +172,15 @@ def test_ctrl_c_while_the_report_is_drawn_keeps_every_window(small, compared, mo
         assert without_command(small / "parts" / file) == without_command(compared / file), file
 
 
-def test_an_interrupted_comparison_reports_the_number_of_windows(small, monkeypatch, capsys):
+def test_ctrl_c_keeps_the_finished_windows_and_reports_their_number(small, monkeypatch, capsys):
     interrupt(monkeypatch, 3)
     assert compare() == 130
+    assert len(settings(small / "out")["starts"]) == 2
+    assert sorted(f.name for f in (small / "out").iterdir()) == FILES
+    out, err = capsys.readouterr()
+    again = "greenbatch compare --scenario small.toml --out out --resume"
+    assert err == f"greenbatch: interrupted; 2 of 3 windows are finished; resume with: {again}\n"
     told = "2 of 3 windows; interrupted"
-    out = capsys.readouterr().out
     assert f"warning: {told}\n" in out
     assert out.count(told) == 1
     assert (small / "out" / "table.md").read_text().count(told) == 1
@@ -269,9 +240,7 @@ def test_ctrl_c_in_several_processes_keeps_what_is_finished(small):
     words = ["--scenario", "small.toml", "--schedulers", "slow.py:slow,fcfs", "--jobs", "20", "--baseline", "fcfs",
              "--starts", ",".join(str(start) for start in range(40)), "--workers", "2", "--out", "out"]  # fmt: skip
     code = (
-        "import os, signal, sys\nfrom greenbatch.experiments.reports import drawing\n"
-        "from greenbatch.experiments.running import cells as room\n"
-        "drawing._svg = lambda *_: '<svg></svg>'\n"
+        f"import os, signal, sys\n{PICTURELESS}from greenbatch.experiments.running import cells as room\n"
         "real = room.spread\n"
         "def spread(*given):\n"
         "    for count, found in enumerate(real(*given)):\n"

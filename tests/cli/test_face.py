@@ -167,15 +167,14 @@ def test_a_trace_alone_has_no_energy(small, capsys):
 
 def test_the_same_command_writes_the_same_bytes_in_any_process(small):
     assert simulate("--out", "here") == 0
-    for threads in ("1", "4"):
-        environment = {**os.environ, "POLARS_MAX_THREADS": threads, "NUMBA_NUM_THREADS": threads}
-        arguments = ["simulate", "--scenario", "small.toml", "--scheduler", "f2+green", "--out", f"there{threads}"]
-        subprocess.run([sys.executable, "-c", RUN, *arguments], env=environment, check=True, capture_output=True)
-        for file in ("metrics.json", "schedule.csv", "power.parquet"):
-            assert (small / "here" / file).read_bytes() == (small / f"there{threads}" / file).read_bytes(), file
-        ours, theirs = (json.loads((small / d / "provenance.json").read_text()) for d in ("here", f"there{threads}"))
-        assert ours.pop("run")["python"] == theirs.pop("run")["python"]
-        assert ours == theirs
+    environment = {**os.environ, "POLARS_MAX_THREADS": "3", "NUMBA_NUM_THREADS": "3"}
+    arguments = ["simulate", "--scenario", "small.toml", "--scheduler", "f2+green", "--out", "there"]
+    subprocess.run([sys.executable, "-c", RUN, *arguments], env=environment, check=True, capture_output=True)
+    for file in ("metrics.json", "schedule.csv", "power.parquet"):
+        assert (small / "here" / file).read_bytes() == (small / "there" / file).read_bytes(), file
+    ours, theirs = (json.loads((small / d / "provenance.json").read_text()) for d in ("here", "there"))
+    assert ours.pop("run")["python"] == theirs.pop("run")["python"]
+    assert ours == theirs
 
 
 def test_provenance_allows_reproduction(small):
@@ -260,16 +259,6 @@ def test_system_errors_are_one_line(small, capsys, error, code, message):
     assert [f.name for f in small.iterdir()] == ["small.toml"]
 
 
-def test_a_closed_pipe_is_quiet():
-    reader = "import sys; sys.stdin.readline()"
-    command = f'"{sys.executable}" -c "{RUN}" data list | "{sys.executable}" -c "{reader}"'
-    done = subprocess.run(
-        ["bash", "-c", f"{command}; exit ${{PIPESTATUS[0]}}"], capture_output=True, text=True, check=False
-    )
-    assert done.stderr == ""
-    assert done.returncode in (0, 141)
-
-
 def test_a_termination_signal_leaves_nothing_behind(small):
     stop = (
         "import os, signal, sys, greenbatch.engine.simulate as engine\n"
@@ -300,11 +289,11 @@ def test_ctrl_c_in_a_compiler_is_an_interruption(small):
     assert [f.name for f in small.iterdir()] == ["small.toml"]
 
 
-@pytest.mark.parametrize("options", [["-OO"], ["-W", "error"]])
-def test_other_ways_to_run_python(small, options):
-    """Without docstrings, and with no standard output to write to."""
+def test_other_ways_to_run_python(small):
+    """Without docstrings, with warnings as errors, and with no standard output to write to."""
     arguments = ["simulate", "--scenario", "small.toml", "--scheduler", "fcfs", "--out", "out"]
-    command = [sys.executable, *options, "-c", f"import os, sys; os.close(1); sys.stdout = None; {RUN}", *arguments]
+    code = f"import os, sys; os.close(1); sys.stdout = None; {RUN}"
+    command = [sys.executable, "-OO", "-W", "error", "-c", code, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stderr == ""
     assert done.returncode == 0

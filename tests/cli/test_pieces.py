@@ -16,10 +16,10 @@ from pathlib import Path
 
 import polars
 import pytest
-from small import SLOW, SMALL, failing
+from small import SLOW, SMALL, failing, without_command, without_pictures
 
 from greenbatch.cli import main
-from greenbatch.experiments.reports import drawing, runs
+from greenbatch.experiments.reports import runs
 from greenbatch.experiments.running import pieces as room
 from greenbatch.experiments.running.cells import Question
 
@@ -50,7 +50,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a comparison, ``out``, and with what one that broke off has finished, ``broken/out.cells``."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")
+        without_pictures(patch)
         patch.setattr(room, "EVERY_S", 0.0)
         for place in (folder, folder / "broken"):
             place.mkdir(exist_ok=True)
@@ -129,6 +129,7 @@ def test_a_killed_comparison_goes_on_in_several_processes_and_can_be_watched(
     assert "of 8 windows are finished already, see out.cells" in capsys.readouterr().err
     assert main(["compare", *words[:-1], "1", "--out", "whole"]) == 0
     same(small / "out", small / "whole")
+    assert without_command(small / "out" / "report.html") == without_command(small / "whole" / "report.html")
 
 
 def test_ctrl_c_in_the_thread_that_writes_keeps_what_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,18 +13,15 @@ import threading
 from pathlib import Path
 
 import pytest
+from small import PICTURELESS
 
 from greenbatch.cli import app, main
 from greenbatch.cli.ascii import nearest
 from greenbatch.experiments.reports.page import definitions
 
 GREENBATCH = [sys.executable, "-m", "greenbatch"]
-UNDRAWN = [
-    sys.executable, "-c",
-    "import sys\nfrom greenbatch.cli import main\nfrom greenbatch.experiments.reports import drawing\n"
-    "drawing._svg = lambda *_: '<svg></svg>'\nsys.exit(main())",
-]  # fmt: skip
-"""The same without pictures, which are most of a small comparison."""
+UNDRAWN = [sys.executable, "-c", f"import sys{PICTURELESS}from greenbatch.cli import main\nsys.exit(main())"]
+"""The same without pictures, which take longer than a small comparison."""
 INTERRUPTED = """
 import os, signal, sys, threading, time
 def interrupt():
@@ -156,13 +153,13 @@ def test_a_full_disk_behind_the_output_is_one_line(small: Path, arguments: tuple
 
 @pytest.mark.parametrize("closed", [">&- 2>&-", "<&-", "2>/dev/full"])
 def test_streams_may_be_closed(small: Path, closed: str) -> None:
-    line = f'"{sys.executable}" -m greenbatch {" ".join(SIMULATE)} {closed}'
+    line = f'"{sys.executable}" -m greenbatch {" ".join(SIMULATE)} --jobs 20 {closed}'
     done = run(["bash", "-c", line])
     assert done.returncode == 0
     assert done.stderr == ""
     metrics = (small / "out" / "metrics.json").read_text()
-    assert json.loads(metrics)["jobs"] == 60
-    refused = run(["bash", "-c", line.replace("small.toml", "gone.toml")])
+    assert json.loads(metrics)["jobs"] == 20
+    refused = run(["bash", "-c", line.replace("simulate", "nosuch")])
     assert refused.returncode == 2
     assert refused.stdout == ""
     assert (small / "out" / "metrics.json").read_text() == metrics
@@ -175,9 +172,8 @@ LOCALES = [
 """Python takes UTF-8 in the first."""
 
 
-THREE_COMMANDS = """
-import sys
-from greenbatch.cli import main
+THREE_COMMANDS = f"""
+import sys{PICTURELESS}from greenbatch.cli import main
 sys.exit(main(["schedulers"]) or main(["--help"]) or main(sys.argv[1:]))
 """
 
@@ -203,12 +199,12 @@ def test_every_locale_gets_readable_text_and_the_same_files(small: Path) -> None
 def test_names_of_files_that_are_not_ascii(small: Path) -> None:
     (small / "jöbs 中.swf").write_text("; MaxProcs: 8\n1 0 -1 100 4 -1 -1 4 200 -1 1 1 1 1 1 1 -1 -1\n")
     arguments = ["simulate", "--scenario", "plain", "--trace", "jöbs 中.swf", "--scheduler", "fcfs", "--out", "aus ü"]
-    done = run([*GREENBATCH, *arguments], env={**os.environ, "PYTHONIOENCODING": "ascii"})
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.endswith("written to aus u\n")
+    twice = "import sys; from greenbatch.cli import main; print(main(sys.argv[1:]), main(sys.argv[1:]))"
+    done = run([sys.executable, "-c", twice, *arguments], env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.stdout.endswith("written to aus u\n0 2\n")
+    assert done.stderr.startswith("greenbatch: aus u: --out: exists")
+    assert done.stderr.count("\n") == 1
     assert list(json.loads((small / "aus ü" / "provenance.json").read_text("utf-8"))["inputs"]) == ["jöbs 中.swf"]
-    again = run([*GREENBATCH, *arguments, "--jobs", "2"], env={**os.environ, "PYTHONIOENCODING": "ascii"})
-    assert again.stderr.startswith("greenbatch: aus u: --out: exists")
     arguments[4] = os.fsdecode(b"j\xffbs.swf")
     done = subprocess.run([*GREENBATCH, *arguments[:-1], "elsewhere"], capture_output=True, check=False)
     assert done.returncode == 2

@@ -49,9 +49,6 @@ def test_every_value_is_the_comparison_of_that_scenario(small: Path, capsys: pyt
     record = json.loads((small / "out" / "provenance.json").read_text())
     assert record["settings"]["sweep"] == {"key": "site.forecast.sigma", "values": {"0": 0, "0.8": 0.8}}
     assert record["scenario"]["0.8"]["site"]["forecast"]["sigma"] == 0.8
-    page = (small / "out" / "report.html").read_text()
-    assert page.count("<figure>") == 1 + 8, "the paths, and a panel for each figure of the main table"
-    assert "against site.forecast.sigma" in page
 
 
 def test_any_key_can_be_swept_also_one_of_words(small: Path) -> None:
@@ -170,11 +167,15 @@ def test_an_interrupted_sweep_resumes(small: Path, monkeypatch: pytest.MonkeyPat
         assert (small / "out" / file).read_bytes() == (small / "whole" / file).read_bytes(), file
 
 
-def test_in_python(small: Path) -> None:
+@pytest.mark.drawn
+def test_in_python_and_in_the_report(small: Path) -> None:
     given = {"starts": [0, 5], "jobs": 15, "workers": 1}
     made = gb.compare("small.toml", ["fcfs+easy", "f2+green"], **given, sweep={"forecast.sigma": [0, 0.8]})
     assert compare("--sweep", "forecast.sigma=0,0.8") == 0
     assert made.frame.equals(polars.read_parquet(small / "out" / "results.parquet"))
+    page = (small / "out" / "report.html").read_text()
+    assert page.count("<figure>") == 1 + 8, "the paths, and a panel for each figure of the main table"
+    assert "against site.forecast.sigma" in page
     numbers = made.table().frame()
     assert numbers.columns == ["scheduler", "metric", "value", "mean", "low", "high", "windows"]
     assert numbers.height == 4

@@ -63,7 +63,6 @@ def two_months(tmp_path: Path) -> Path:
     return file
 
 
-@pytest.mark.drawn
 def test_the_answer_is_in_money_carbon_and_hours(
     site: Path, two_months: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

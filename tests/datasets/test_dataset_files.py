@@ -30,7 +30,7 @@ RULES = "qos+none,hvf+none"
 
 
 def planned(**changes: Any) -> datasets.Recording:
-    given_: dict[str, Any] = {"decisions": 900, "episode_s": 100.0, "seed": 1} | changes
+    given_: dict[str, Any] = {"decisions": 400, "episode_s": 50.0, "seed": 1} | changes
     return datasets.recording(gb.load_scenario("rare/10"), "rare", RULES, **given_)
 
 
@@ -60,18 +60,18 @@ def test_no_scheduler_is_off_its_share_by_more_than_windows_of_the_others(
 
 
 def test_shares_are_those_asked_for_but_for_a_window() -> None:
-    made = planned(shares=[1, 3], decisions=600)
+    made = planned(shares=[1, 3], decisions=400)
     played = list(datasets.play(made))
     own = np.concatenate([np.repeat(each.scheduler, np.diff(each.offsets)) for each in played])
     longest = max(np.diff(each.offsets).max() for each in played)
-    assert 600 <= len(own) < 600 + longest * 2
+    assert 400 <= len(own) < 400 + longest * 2
     assert abs(np.mean(own) - 0.75) * len(own) <= longest
     assert np.concatenate([each.episode for each in played]).tolist() == list(range(sum(len(p.start) for p in played)))
 
 
 def test_the_same_seed_gives_the_same_decisions_in_any_number_of_threads() -> None:
     one, two, other = (
-        list(datasets.play(planned(seed=s, threads=n, decisions=200))) for s, n in ((1, 1), (1, 2), (2, 1))
+        list(datasets.play(planned(seed=s, threads=n, decisions=100))) for s, n in ((1, 1), (1, 2), (2, 1))
     )
     for ours, theirs in zip(one, two, strict=True):
         for name, found in ours._asdict().items():
@@ -89,8 +89,9 @@ def test_without_a_number_of_decisions_windows_side_by_side_cover_the_trace() ->
     scenario = gb.load_scenario("default", overrides={"workload.generator.jobs": 1000})
     env = BatchEnv(scenario, "rlscheduler", environments=1, jobs=64)
     assert side_by_side(np.arange(1000 - 64 + 1), env).tolist() == list(range(0, 937, 64))
-    (played,) = datasets.play(datasets.recording(scenario, "rlscheduler", "fcfs+easy", jobs=300))
-    assert played.start.tolist() == [0, 300, 600]
+    short = gb.load_scenario("default", overrides={"workload.generator.jobs": 100})
+    (played,) = datasets.play(datasets.recording(short, "rlscheduler", "fcfs+easy", jobs=30))
+    assert played.start.tolist() == [0, 30, 60]
 
 
 # ---------------------------------------------------------------- files and back
@@ -113,7 +114,7 @@ def test_a_dataset_is_read_as_it_was_played(written: tuple[Path, DatasetRecord])
             found.offsets[episode : episode + len(played.offsets)], played.offsets + part.start
         )
         episode += len(played.start)
-    assert at == len(found) == record.decisions >= 900
+    assert at == len(found) == record.decisions >= 400
     assert found.record == record
     assert found.preset == made.env.preset
     assert len(found.episodes) == episode == len(record.starts)
@@ -273,9 +274,9 @@ def test_the_verb_writes_a_dataset_and_says_what_it_holds(tmp_path: Path, capsys
         "--mix",
         "1,2",
         "--episode-s",
-        "60",
+        "30",
     ]
-    words += ["--decisions", "600", "--set", "observation.image.ticks=0", "--threads", "1", "--out", str(out)]
+    words += ["--decisions", "200", "--set", "observation.image.ticks=0", "--threads", "1", "--out", str(out)]
     assert main(words) == 0
     shown, found = capsys.readouterr().out, datasets.read(out)
     assert f"{len(found):,} decisions of {len(found.episodes)} episodes" in shown

@@ -110,7 +110,7 @@ def errors(where: Site, leads: tuple[int, ...]) -> dict[int, np.ndarray]:
     return {lead: found[:, lead] for lead in leads}
 
 
-CONSTANT = np.full(24 * 400, 1000.0)
+CONSTANT = np.full(24 * 200, 1000.0)
 
 
 def test_the_current_slot_is_known_and_night_stays_night() -> None:

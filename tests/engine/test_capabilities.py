@@ -51,11 +51,11 @@ OUTAGE = Outage(begin_s=30.0, end_s=40.0)
 
 def question(feature: str) -> tuple[Any, Any, Any, Rules]:
     """A small simulation that has a feature: jobs, machine, supply, rules."""
-    jobs, cluster, site, rules = workload(random_jobs(1, 10)), CLUSTER, SITE, Rules()
+    jobs, cluster, site, rules = workload(random_jobs(1, 8)), CLUSTER, SITE, Rules()
     if feature in ("nodes", "boots"):
         cluster = MACHINES["nodes" if feature == "nodes" else "booting nodes"]
     elif feature in ("capacity", "gpus"):
-        where = rare(ticks=20, level=0.7 if feature == "capacity" else 1.0)
+        where = rare(ticks=12, level=0.7 if feature == "capacity" else 1.0)
         jobs, cluster, rules = where.workload, where.cluster, where.rules
     elif feature == "power_cap":
         rules = Rules(power_cap_w=1e6)
@@ -155,6 +155,13 @@ def test_a_planner_of_ones_own_must_know_all_submissions() -> None:
         prepare(*question("follow"), Program(name="mine", decider=plans))
 
 
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The published genetic algorithm, whose generations cannot be chosen by its name, has few of them."""
+    monkeypatch.setattr("greenbatch.policies.published_genetic.GENERATIONS", 2)
+
+
+@pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize(("kind", "name", "feature"), PAIRS)
 def test_each_yes_runs_and_each_no_is_refused(kind: str, name: str, feature: str) -> None:
     spelled = NAMES.get(name, name) if kind == "policy" else f"fcfs+{name}"

@@ -168,7 +168,7 @@ BASES = ("fcfs+easy", "wfp3+green:sigma=200", "foresee:horizon=60:tick=7:slowdow
 
 
 @pytest.mark.parametrize("base", BASES)
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_commands_by_rank_change_no_start_and_are_the_same_from_views(
     tmp_path_factory: Any, base: str, data: st.DataObject
@@ -184,7 +184,7 @@ def test_commands_by_rank_change_no_start_and_are_the_same_from_views(
     same_commands(run_from_views(how, jobs, POOL, power, rules, restart=restart, memory=memory), outcome)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_policies_in_python_command_the_same_from_views_and_after_a_restart(
     tmp_path_factory: Any, data: st.DataObject
@@ -197,7 +197,7 @@ def test_policies_in_python_command_the_same_from_views_and_after_a_restart(
         same_commands(run_from_views(how, jobs, POOL, power, Rules(), restart=restart, memory=memory), outcome)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_what_is_stored_during_a_run_is_what_the_account_says(data: st.DataObject) -> None:
     jobs, power = workload(data.draw(job_lists(POOL.processors))), data.draw(stored_sites())

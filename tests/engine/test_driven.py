@@ -127,20 +127,23 @@ def test_a_slot_that_begins_between_two_floats(memory: Path) -> None:
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
 def test_every_policy_under_every_rule(memory: Path, backfill: str) -> None:
-    """A table: every policy, restarted now and then, under an eighth of the combinations of rules, others for each."""
+    """A table: half of the policies, restarted now and then, by turns under all combinations of rules.
+
+    The other half is driven under the backfillings before and after it.
+    """
     policies = [each for each in POLICIES if not (each == "slurm-multifactor" and backfill == "conservative")]
-    table = list(enumerate(itertools.product(policies, *RULES)))
-    for number, (policy, *options) in table[BACKFILLS.index(backfill) % 8 :: 8]:
-        commitment, event_rule, overrun = options
+    place, options = BACKFILLS.index(backfill), list(itertools.product(*RULES))
+    for turn, policy in enumerate(policies[place % 2 :: 2], start=place):
+        commitment, event_rule, overrun = options[turn % len(options)]
         rules: Any = {"commitment": commitment, "event_rule": event_rule, "overrun": overrun}
-        rules["ties"], rules["tick_s"] = ("arrival_first", "completion_first")[number % 2], 6.0 * (number % 3 == 0)
-        jobs, how = workload(random_jobs(number, 10)), scheduler(f"{policy}+{backfill}")
+        rules["ties"], rules["tick_s"] = ("arrival_first", "completion_first")[turn // 2 % 2], 6.0 * (turn % 3 == 0)
+        jobs, how = workload(random_jobs(turn, 10)), scheduler(f"{policy}+{backfill}")
         same_starts(how, jobs, CLUSTER, SITE, Rules(**rules), restart=lambda k: k % 17 == 4, memory=memory)
 
 
 def test_a_cluster_without_a_site(memory: Path) -> None:
     for number, backfill in enumerate(each for each in BACKFILLS if "green" not in each):
-        how, jobs = scheduler(f"wfp3+{backfill}"), workload(random_jobs(number))
+        how, jobs = scheduler(f"wfp3+{backfill}"), workload(random_jobs(number, 16))
         same_starts(how, jobs, CLUSTER, None, Rules(), restart=lambda k: k % 5 == 0, memory=memory)
 
 
@@ -213,20 +216,20 @@ def network(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, gb.Scenario]
 
 
 @pytest.mark.parametrize("backfill", ["green", "easy"])
-@pytest.mark.parametrize("start", [300, 4321])
-def test_a_network_that_delays(network: tuple[str, gb.Scenario], memory: Path, backfill: str, start: int) -> None:
+@pytest.mark.parametrize(("start", "commitment"), [(300, "sticky"), (4321, "reconsider")])
+def test_a_network_that_delays(
+    network: tuple[str, gb.Scenario], memory: Path, backfill: str, start: int, commitment: Any
+) -> None:
     name, scenario = network
-    window = scenario.window(start, 48)
+    window = scenario.window(start, 32)
     how = scheduler(f"{name}+{backfill}")
-    for commitment in ("sticky", "reconsider"):
-        rules = Rules(commitment=commitment)  # type: ignore[arg-type]
-        given = {"restart": lambda k: k % 9 == 0, "memory": memory}
-        same_starts(how, window, scenario.cluster, scenario.site, rules, **given)
+    rules, given = Rules(commitment=commitment), {"restart": lambda k: k % 9 == 0, "memory": memory}
+    same_starts(how, window, scenario.cluster, scenario.site, rules, **given)
 
 
 def test_a_network_that_samples_resumes_its_random_numbers(network: tuple[str, gb.Scenario], memory: Path) -> None:
     name, scenario = network
-    how, window = scheduler(f"{name}:sample=1:seed=3+green"), scenario.window(300, 32)
+    how, window = scheduler(f"{name}:sample=1:seed=3+green"), scenario.window(300, 24)
     given = {"restart": lambda k: k % 9 == 0, "memory": memory}
     same_starts(how, window, scenario.cluster, scenario.site, scenario.rules, **given)
 
@@ -235,7 +238,7 @@ def test_a_network_with_a_memory_resumes_what_it_remembers(tmp_path: Path, memor
     how = scheduler(written(tmp_path / "model", {"kind": "recurrent", "hidden": 24}) + ":sample=1:seed=3+easy")
     scenario = gb.load_scenario("default")
     given = {"restart": lambda k: k % 9 == 0, "memory": memory}
-    same_starts(how, scenario.window(300, 48), scenario.cluster, scenario.site, scenario.rules, **given)
+    same_starts(how, scenario.window(300, 24), scenario.cluster, scenario.site, scenario.rules, **given)
     smaller = scheduler(written(tmp_path / "smaller", {"kind": "recurrent", "hidden": 8}) + "+easy").policy()
     with pytest.raises(InputError, match="has 48 numbers to remember, the network has 16"):
         smaller.recall(how.policy().memory())
@@ -270,7 +273,7 @@ def test_a_policy_of_ones_own_with_a_memory(memory: Path, backfill: str) -> None
     for number, (commitment, event_rule) in enumerate(itertools.product(*RULES[:2])):
         rules: Any = {"commitment": commitment, "event_rule": event_rule}
         given = {"restart": lambda k: k % 7 == 3, "memory": memory}
-        same_starts(how, workload(random_jobs(number, 20)), CLUSTER, SITE, Rules(**rules), **given)
+        same_starts(how, workload(random_jobs(number, 12)), CLUSTER, SITE, Rules(**rules), **given)
 
 
 @pytest.mark.compiled

@@ -36,12 +36,15 @@ BACKFILLS = ("none", "first-fit", "easy", "easy-schedgym", "easy-green-order", "
 HOUR_S = 3600.0
 
 
-def same_schedule(how: Any, jobs: Workload, cluster: Cluster, power: Site | None, rules: Rules, **given: Any) -> None:
+def same_schedule(
+    how: Any, jobs: Workload, cluster: Cluster, power: Site | None, rules: Rules, **given: Any
+) -> Outcome:  # fmt: skip
     """The starts and nodes of a simulation, and those of a batch system that asks for one decision at a time."""
     wanted = simulate(jobs, cluster, power, rules, how)
     driven = run_from_views(how, jobs, cluster, power, rules, **given)
     np.testing.assert_array_equal(driven.start_s, wanted.start_s)
     assert on_each_node(driven) == on_each_node(wanted)
+    return wanted
 
 
 def on_each_node(outcome: Outcome) -> dict[tuple[int, int], tuple[int, int]]:
@@ -141,11 +144,10 @@ def test_models_with_a_power_supply(model: str, memory: Path, greenbatch_data: C
     """Sun and wind, and jobs of which many take several nodes."""
     greenbatch_data("swf/lublin_256.swf.gz")
     scenario = gb.load_scenario("ineps/green")
-    jobs, given = scenario.window(0, 24), {"restart": lambda k: k % 9 == 4, "memory": memory}
-    placements = simulate(jobs, scenario.cluster, scenario.site, scenario.rules, scheduler(model)).placements
-    assert placements is not None
-    assert np.bincount(placements.job).max() > 1
-    same_schedule(scheduler(model), jobs, scenario.cluster, scenario.site, scenario.rules, **given)
+    jobs, given = scenario.window(0, 16), {"restart": lambda k: k % 9 == 4, "memory": memory}
+    wanted = same_schedule(scheduler(model), jobs, scenario.cluster, scenario.site, scenario.rules, **given)
+    assert wanted.placements is not None
+    assert np.bincount(wanted.placements.job).max() > 1
 
 
 # ---------------------------------------------------------------- answers, and what cannot be driven

@@ -216,10 +216,18 @@ def test_nothing_above_what_is_there_and_the_load_is_that_of_what_runs(data: st.
     check_capacity(outcome)
 
 
+@pytest.fixture(scope="module")
+def sun() -> Site:
+    """Sun and wind of the default scenario."""
+    site = load_scenario("default").site
+    assert site is not None
+    return site
+
+
 @pytest.mark.parametrize("backfill", ["easy", "green:sigma=1e9", "conservative"])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(data=st.data())
-def test_a_reservation_on_nodes_is_kept(backfill: str, data: st.DataObject) -> None:
+def test_a_reservation_on_nodes_is_kept(backfill: str, sun: Site, data: st.DataObject) -> None:
     """With requests that no job exceeds, FCFS starts a job at its first reservation at the latest.
 
     With conservative backfilling, that holds for every job and under every policy.
@@ -229,8 +237,7 @@ def test_a_reservation_on_nodes_is_kept(backfill: str, data: st.DataObject) -> N
     jobs = jobs.with_columns(power_w=10.0 * jobs.processors)
     placement = data.draw(st.sampled_from(PLACEMENTS))
     policy = data.draw(st.sampled_from(["fcfs", "sjf", "wfp3"])) if backfill == "conservative" else "fcfs"
-    site = load_scenario("default").site
-    outcome = simulate(jobs, cluster, site, Rules(), scheduler(f"{policy}+{backfill}+{placement}"))
+    outcome = simulate(jobs, cluster, sun, Rules(), scheduler(f"{policy}+{backfill}+{placement}"))
     check_capacity(outcome)
     promised = ~np.isnan(outcome.promised_start_s)
     assert promised.all() or backfill != "conservative"
@@ -442,10 +449,10 @@ def test_a_job_that_fits_on_no_node_is_refused_in_one_line(columns: dict[str, li
 
 
 @pytest.mark.parametrize("name", ["rolling", "packer"])
-def test_a_scheduler_that_needs_a_pool_says_so(name: str) -> None:
+def test_a_scheduler_that_needs_a_pool_says_so(name: str, sun: Site) -> None:
     jobs = Workload.from_columns("w", {"submit_s": [0.0], "run_time_s": [5.0], "processors": [1], "power_w": [5.0]})
     with pytest.raises(InputError, match="cannot place jobs on nodes"):
-        simulate(jobs, Cluster.of_nodes((NODE,)), load_scenario("default").site, Rules(), scheduler(name))
+        simulate(jobs, Cluster.of_nodes((NODE,)), sun, Rules(), scheduler(name))
 
 
 def test_a_reservation_keeps_room_for_the_largest_chunk_on_every_node() -> None:

@@ -74,7 +74,7 @@ def same(a: Outcome, b: Outcome) -> None:
 
 @pytest.mark.parametrize("backfill", BACKFILLS)
 @pytest.mark.parametrize("commitment", ["reconsider", "sticky"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(data=st.data())
 def test_built_in_rules_decide_the_same_behind_the_seam(commitment: Any, backfill: str, data: st.DataObject) -> None:
     """Sticky: distinct submissions, for a policy has no scores that could order twins."""
@@ -107,7 +107,7 @@ def test_rules_that_cannot_be_compiled_run_as_plain_python(monkeypatch: pytest.M
         return [-(row["wait"] + row["asked"]) / row["asked"] for row in table]
 
     for backfill in [*BACKFILLS, "conservative"]:
-        for number in range(8):
+        for number in range(4):
             jobs = workload(random_jobs(number))
             fast, slow = scheduler(f"expansion-compiled+{backfill}"), scheduler(f"expansion-plain+{backfill}")
             assert fast.program(jobs).compiled is not None
@@ -350,8 +350,7 @@ def in_a_process(**environment: str) -> dict[str, str]:
 def test_results_are_the_same_bytes_in_every_run_process_and_thread() -> None:
     here = digests()
     assert digests() == here
-    for threads in ("1", "2"):
-        assert in_a_process(NUMBA_NUM_THREADS=threads) == here
+    assert in_a_process(NUMBA_NUM_THREADS="1") == here
     with ThreadPoolExecutor(2) as pool:
         assert all(there.result() == here for there in [pool.submit(digests) for _ in range(2)])
 

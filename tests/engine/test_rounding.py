@@ -33,13 +33,13 @@ def test_where_waiting_costs_nothing_the_cheapest_start_is_still_found_within_th
 
 
 @pytest.mark.parametrize("step_s", [0.1, 0.3, 0.7, 1 / 3, 7.0])
-@pytest.mark.parametrize("begin_s", [0.1, 0.3, 1 / 3, 12_345.6])
+@pytest.mark.parametrize("begin_s", [0.1, 1 / 3, 12_345.6])
 def test_a_fractional_step_makes_no_more_pieces_than_there_is_room_for(step_s: float, begin_s: float) -> None:
     columns = {"submit_s": [begin_s], "run_time_s": [2.2], "processors": [1], "power_w": [1.0]}
     site = Site(name="s", step_s=step_s, sources_w={"all": np.array([100.0, 300.0, 500.0])}, repeat=True)
-    jobs, program = Workload.from_columns("one", columns), scheduler("cheapest-start:horizon=1000:tick=100")
+    jobs, program = Workload.from_columns("one", columns), scheduler("cheapest-start:horizon=500:tick=100")
     state = prepare(jobs, Cluster.pooled(4), site, Rules(), program.program(jobs))
-    until_s = begin_s + 1000.0 + 2.2 + 2 * 100.0
+    until_s = begin_s + 500.0 + 2.2 + 2 * 100.0
     surplus = state.scratch.surplus
     surplus["length_s"] = -1.0
     project_surplus(state, begin_s, until_s, BROWN)

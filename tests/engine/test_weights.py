@@ -51,7 +51,7 @@ WEIGHTS = st.tuples(*[st.sampled_from([0.0, 0.3, 1.0, 4.0])] * 3)
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_starts_from_views_are_those_of_a_simulation(name: str, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -63,7 +63,7 @@ def test_starts_from_views_are_those_of_a_simulation(name: str, data: st.DataObj
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_prices_do_not_count_by_default(name: str, data: st.DataObject) -> None:
     cluster = data.draw(clusters())
@@ -75,7 +75,7 @@ def test_prices_do_not_count_by_default(name: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_without_any_spread_money_and_carbon_are_brown_energy(name: str, data: st.DataObject) -> None:
     """Constant prices, without feed-in: a joule from the grid weighs the same by all three."""
@@ -90,7 +90,7 @@ def test_without_any_spread_money_and_carbon_are_brown_energy(name: str, data: s
 
 
 @pytest.mark.parametrize("name", [WAITING, HOLDING])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(data=st.data())
 def test_without_spread_and_sun_nothing_waits_for_energy(name: str, data: st.DataObject) -> None:
     """Starts are those of the policy's order alone: as if energy weighed nothing."""

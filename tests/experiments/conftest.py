@@ -1,4 +1,4 @@
-"""A browser for the tests of pages."""
+"""A browser for the tests of pages, and pages without pictures for tests that read none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from chromium_pipe import Browser, browser, find_chromium
+
+from greenbatch.experiments.reports import drawing
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +21,9 @@ def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         pytest.skip(message)
     with browser(executable, tmp_path_factory.mktemp("profile")) as opened:
         yield opened
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are made but not drawn, which takes longer than a small study."""
+    monkeypatch.setattr(drawing, "_svg", lambda *_: "<svg></svg>")

@@ -250,6 +250,7 @@ FEW_STEPS = {
 }  # fmt: skip
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_agents_are_trained_on_one_scenario_and_tested_on_the_other(
     tiny: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

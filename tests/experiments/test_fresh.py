@@ -56,7 +56,7 @@ def test_a_training_finds_the_one_it_begins_with() -> None:
     assert not any(set(folder) & set(",+:@ ") for folder in folders)
 
 
-FEW = 8
+FEW = 4
 """Random windows."""
 
 
@@ -119,6 +119,7 @@ def test_agents_stand_beside_in_sample_models_with_goals_and_windows_beyond(tiny
     assert shown[-2].text == f"{ratios.mean():.3f}"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_command_writes_rows_and_resumes(
     tiny: Path, capsys: pytest.CaptureFixture[str], greenbatch_data: Callable[[str], Path]
 ) -> None:  # fmt: skip

@@ -203,6 +203,7 @@ def test_the_published_windows_are_in_sample_for_the_shipped_models(trace: str, 
     assert "in-sample, 91 to 100% of the jobs in 10 of 10 windows could have been drawn" in line
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_warnings_precede_the_table_and_are_at_the_top_of_the_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -216,6 +217,7 @@ def test_warnings_precede_the_table_and_are_at_the_top_of_the_report(
     assert report.index("512 processors here, 256 there") < report.index("<table")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_simulate_prints_warnings_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ["simulate", "--scheduler", NAME, "--jobs", "30", "--processors", "512", "--out", str(tmp_path / "out")]
     assert main(words) == 0
@@ -309,6 +311,7 @@ def test_a_damaged_record_is_one_line_in_compare(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_report_of_a_model_under_a_name_of_the_users_own_is_complete(tmp_path: Path) -> None:
     schedulers = {"baseline": "fcfs+easy", "mine": "gas-marl-plus@default"}
     comparison = gb.compare("default", schedulers, baseline="baseline", starts=[0], jobs=60)

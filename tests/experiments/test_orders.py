@@ -199,6 +199,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> OrderStudy:
     return replace(INEPS, trials=tuple(trial for trial in INEPS.trials if trial.name in kept))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_training_tests_and_files(
     small: OrderStudy, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:  # fmt: skip

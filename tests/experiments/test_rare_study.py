@@ -240,6 +240,7 @@ def test_the_network_before_training_is_one_that_a_model_may_have(name: str, tmp
     assert (tmp_path / "model" / ACTOR).stat().st_size <= LARGEST_BYTES
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_large_machine_is_played_with_the_network_before_training(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -273,6 +274,7 @@ def test_bad_flags_are_refused(
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_search_at_a_setting_stands_for_the_papers_agent(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "runs"
     words = ["reproduce", "rare", "--traces", "10-power80", "--seeds", "0,1"]

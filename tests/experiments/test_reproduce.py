@@ -26,7 +26,7 @@ Figures = dict[tuple[str, str, str, str], float]
 SLOWDOWN, RENEWABLE, UTILIZATION = "avg_bounded_slowdown", "renewable_utilization", "utilization_to_last_start"
 
 
-SEARCHED = {"Lublin-256": ("green",), "Cirne": (), "Jann": ("easy-schedgym",)}
+SEARCHED = {"Lublin-256": (), "Cirne": (), "Jann": ("easy-schedgym",)}
 """Of the slow search; others come out job by job in tests/policies/test_published_genetic.py."""
 
 
@@ -35,7 +35,7 @@ def gas_marl(greenbatch_data: Find) -> Figures:
     greenbatch_data("swf/Jann.swf.gz")
     protocol = PROTOCOLS["gas-marl"]
     rows = [replace(r, backfills=SEARCHED[r.traces[0]]) if r.column == "GA" else r for r in protocol.rows]
-    return compute(replace(protocol, rows=tuple(rows)))
+    return compute(replace(protocol, rows=tuple(rows)), workers=1)
 
 
 OF_RLSCHEDULER = ("Lublin-1", "HPC2N", "SDSC-SP2")
@@ -45,14 +45,14 @@ OF_RLSCHEDULER = ("Lublin-1", "HPC2N", "SDSC-SP2")
 @pytest.fixture(scope="module")
 def rlscheduler(greenbatch_data: Find) -> Figures:
     greenbatch_data("swf/HPC2N-2002-2.2-cln.swf.gz")
-    return compute(PROTOCOLS["rlscheduler"], traces=OF_RLSCHEDULER)
+    return compute(PROTOCOLS["rlscheduler"], traces=OF_RLSCHEDULER, workers=1)
 
 
 def test_every_cell_of_rules_and_some_of_the_search_of_gas_marl_equal_the_paper(gas_marl: Figures) -> None:
     made = [c for c in cells("gas-marl", gas_marl, tuple(PROTOCOLS["gas-marl"].traces)) if c["ours"] is not None]
     ours = [c for c in made if c["table"] in {"Table 3", "Table 4"}]
     assert sum(c["scheduler"] != "GA" for c in ours) == 42
-    assert sum(c["scheduler"] == "GA" for c in ours) == 4
+    assert sum(c["scheduler"] == "GA" for c in ours) == 2
     assert {c["verdict"] for c in ours} == {"equal"}
     text = [c for c in made if c["table"] == "text after Table 3"]
     assert len(text) == 6
@@ -125,9 +125,9 @@ def test_the_summary_counts_by_verdict_and_what_was_not_computed_is_no_failure(g
     assert {c["verdict"] for c in made if c["published"] is None} == {"not in the paper"}
     told = summary(made)
     learned, beside = told["verdicts"]["not computed"], told["verdicts"]["not in the paper"]
-    assert told["computed"] == told["equal"] == 52
+    assert told["computed"] == told["equal"] == 50
     assert told["text"] == (
-        "52 of 52 computed figures equal the published ones to every printed digit; "
+        "50 of 50 computed figures equal the published ones to every printed digit; "
         f"{learned} are learned columns, not computed here; {beside} are not in the paper."
     )
     assert sum(told["verdicts"].values()) == len(made)
@@ -158,7 +158,7 @@ def test_sigma_a_start_and_the_trace_change_our_cells(greenbatch_data: Find) -> 
 
 def test_windows_in_turn_share_one_stream_of_random_numbers(greenbatch_data: Find) -> None:
     greenbatch_data("swf/lublin_256.swf.gz")
-    question = load_scenario("gas-marl/lublin-256", overrides={"evaluation.jobs": 128})
+    question = load_scenario("gas-marl/lublin-256", overrides={"evaluation.jobs": 96})
     spec = "ga-published:eta=0.002+green"
 
     def slowdown(frame: Any) -> dict[str, float]:
@@ -166,7 +166,7 @@ def test_windows_in_turn_share_one_stream_of_random_numbers(greenbatch_data: Fin
 
     both = slowdown(in_turn(question, [spec], [7000, 2500], workers=1))
     alone = [slowdown(in_turn(question, [spec], [start]))[str(start)] for start in (7000, 2500)]
-    fresh = evaluate(simulate(question, spec, start=2500, jobs=128))[SLOWDOWN]
+    fresh = evaluate(simulate(question, spec, start=2500, jobs=96))[SLOWDOWN]
     assert both["7000"] == alone[0]
     assert alone[1] == pytest.approx(fresh, rel=1e-12)
     assert both["2500"] != alone[1]

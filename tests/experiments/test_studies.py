@@ -423,6 +423,7 @@ def test_further_published_figures_are_well_formed() -> None:
         assert next(csv.reader(file)) == ["table", "trace", "backfill", "scheduler", "metric", "value"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_command_line_trains_and_shows(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,10 +68,13 @@ def table_policy(policy: np.ndarray) -> Policy:
     return lambda batch: logits[batch.state.argmax(1)].clamp(min=-1e9)
 
 
+NETWORKS: dict[str, dict[str, Any]] = {"context": {"kind": "context"}, "rare": {"kind": "rare", "hidden": 64}}
+
+
 def evaluated(policy: Policy, *, kind: str = "context", steps: int = 300, **given: object) -> Fitted:
     """Its value over first observations in the proportions of `START`."""
     first = seen(np.repeat(np.arange(STATES), np.round(START * 10).astype(int)))
-    agent = make_agent({"kind": kind}, SHAPES, SETTINGS.critics, 0)
+    agent = make_agent(NETWORKS[kind], SHAPES, SETTINGS.critics, 0)
     return fitted_q(policy, agent, sample, first, steps=steps, **given)  # type: ignore[arg-type]
 
 

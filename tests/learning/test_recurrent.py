@@ -227,9 +227,9 @@ class Recall:
 def learned(spec: dict[str, Any]) -> float:
     """Mean return of greedy play after a training by PPO."""
     actor, critic = build(spec, Recall.SHAPES, 0)
-    learner = Learner(actor, critic, UpdateSettings(passes=4, minibatch=64, actor_rate=3e-3, critic_rate=3e-3))
+    learner = Learner(actor, critic, UpdateSettings(passes=4, minibatch=128, actor_rate=1e-2, critic_rate=1e-2))
     env, generator = Recall(64), torch.Generator().manual_seed(0)
-    for _ in range(20):
+    for _ in range(12):
         played = collect(env, range(64), actor, critic, generator)
         advantages = gae(played.rewards, played.values, played.offsets, 1.0, 0.95)
         learner.update(played, normalized(advantages), advantages + played.values, generator)

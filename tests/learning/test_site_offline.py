@@ -16,10 +16,10 @@ from greenbatch.metrics import bounded_slowdown, wait_s
 from greenbatch.scenarios import Scenario
 from greenbatch.schedulers import scheduler
 
-LEARNED = 3000
+LEARNED, TESTED = 3000, 600
 """Jobs of the log that it learns from; the others are tests."""
 SMALL = {
-    "observation.queue.rows": 24, "training.jobs": 300, "training.epochs": 3, "training.off_policy.steps": 200,
+    "observation.queue.rows": 24, "training.jobs": 300, "training.epochs": 1, "training.off_policy.steps": 200,
     "training.off_policy.batch": 128, "training.off_policy.fill_windows": 20, "training.off_policy.buffer": 20_000,
 }  # fmt: skip
 
@@ -27,7 +27,7 @@ SMALL = {
 @pytest.fixture(scope="module")
 def log() -> Scenario:
     """Jobs that a scheduler has started first come, first served, with backfilling."""
-    made = gb.load_scenario("default", overrides={"workload.generator.jobs": LEARNED + 1000})
+    made = gb.load_scenario("default", overrides={"workload.generator.jobs": LEARNED + TESTED})
     jobs = made.workload
     started = simulate(jobs, made.cluster, None, made.rules, scheduler("fcfs+easy"))
     return replace(made, workload=jobs.with_columns(recorded_wait_s=started.start_s - jobs.submit_s), site=None)
@@ -37,7 +37,7 @@ def test_it_learns_from_a_log_to_be_better_than_it(log: Scenario, tmp_path: Path
     history = replace(log, workload=log.workload.take(slice(0, LEARNED)))
     plan = make_plan("site-offline", history, overrides=SMALL, threads=1)
     train_or_search(plan, tmp_path / "run", watch=lambda _: None)
-    jobs = log.window(LEARNED, 1000)
+    jobs = log.window(LEARNED, TESTED)
 
     def figures(name: str) -> tuple[float, float]:
         found = simulate(jobs, log.cluster, None, log.rules, scheduler(name))

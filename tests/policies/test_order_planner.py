@@ -140,9 +140,9 @@ def test_a_decision_changes_nothing_in_the_simulation(name: str, window: Any, fi
 
 
 def crowded() -> tuple[Workload, Any]:
-    """Thirty jobs that come within an hour."""
-    jobs, site = at_once(30, 5)
-    return jobs.with_columns(submit_s=7200.0 + 120.0 * np.arange(30)), site
+    """Twenty jobs that come within an hour."""
+    jobs, site = at_once(20, 5)
+    return jobs.with_columns(submit_s=7200.0 + 120.0 * np.arange(20)), site
 
 
 @pytest.mark.parametrize("name", SEARCHES)

@@ -34,7 +34,7 @@ def level_lists(draw: Any, processors: int, gpus: int) -> list[tuple[float, int,
 
 
 @pytest.mark.parametrize("backfill", ["none", "easy", "first-fit"])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_schedules_on_nodes_that_are_powered_in_part(backfill: str, data: st.DataObject) -> None:
     nodes = [node._replace(speed=1.0) for node in data.draw(node_lists())]

@@ -124,13 +124,14 @@ def test_every_column_survives_a_table(tmp_path, greenbatch_data, name):
         np.testing.assert_array_equal(getattr(w, column), getattr(back, column), err_msg=column)
 
 
-def test_many_rows_cross_block_borders(csv):
-    n = 120_001
+def test_many_rows_cross_block_borders(csv, monkeypatch):
+    monkeypatch.setattr("greenbatch.workload.tabular._BLOCK_ROWS", 500)
+    n = 1201
     rows = "".join(f"{k},{k % 97 + 1},{k % 8 + 1}\n" for k in range(n))
     w = csv("submit_s,run_time_s,processors\n" + rows)
     assert len(w) == n
     assert (w.run_time_s == np.arange(n) % 97 + 1).all()
-    with pytest.raises(InputError, match="line 120003: run_time_s: 'x' is not a number"):
+    with pytest.raises(InputError, match="line 1203: run_time_s: 'x' is not a number"):
         csv("submit_s,run_time_s,processors\n" + rows + "1,x,1\n")
 
 
