@@ -194,7 +194,7 @@ def test_a_machine_that_is_always_powered(tmp_path: Path, capsys: pytest.Capture
     assert said.endswith("this machine does not have (use a scenario with cluster.gpus or [cluster.capacity])")
 
 
-@pytest.mark.parametrize("scheduler", ["qos+conservative", "cheapest-start", "qos+green"])
+@pytest.mark.parametrize("scheduler", ["rolling", "qos+green"])
 def test_scheduler_that_does_not_know_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], scheduler: str) -> None:
     site = MACHINE.replace('file = "jobs.csv"', 'file = "jobs.csv"\npower = { kind = "per-unit" }')
     said = _said(tmp_path, capsys, scenario=site + '[site]\nkind = "synthetic"\ndays = 3\n', scheduler=scheduler)
@@ -206,6 +206,11 @@ def test_scheduler_that_does_not_know_it(tmp_path: Path, capsys: pytest.CaptureF
     said = _said(tmp_path, capsys, scenario=follows, scheduler=scheduler)
     assert "does not know a capacity that follows the power (use a priority rule" in said
     assert said.endswith("or a machine without the capacity)")
+
+
+def test_conservative_backfilling_plans_processors_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = _said(tmp_path, capsys, scenario=MACHINE, scheduler="qos+conservative")
+    assert said.endswith("does not know the GPUs of a pool (use easy backfilling, or a machine without cluster.gpus)")
 
 
 def test_capacity_beside_the_default_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

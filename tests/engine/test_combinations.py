@@ -35,7 +35,8 @@ SCHEDULERS = (
     "fcfs+easy", "sjf+none", "wfp3+first-fit", "f2+green:sigma=300", "slurm-multifactor:age=10:fairshare=100+easy",
     "fcfs+conservative", "min-min", "max-min", "lptpn:sigma=300", "cheapest-start:horizon=60:tick=7",
     "green-threshold:tick=7:limit=60", "foresee:horizon=60:tick=7:slowdown=900:limit=40", "sjf+easy+worst-fit",
-    "rolling:futures=1:horizon=3600", "ga:evaluations=60+easy", "f2+easy+charge",
+    "rolling:futures=1:horizon=3600", "ga:evaluations=60+easy", "f2+easy+charge", "gas-marl-plus@default",
+    "cost-aware-plus@hpc2n",
 )  # fmt: skip
 GROUPS = (
     NodeGroup(name="a", count=2, processors=3, gpus=1, memory_gb=6.0, static_power_w=60.0, idle_fraction=0.5,
@@ -45,7 +46,7 @@ GROUPS = (
 )  # fmt: skip
 POOL = Cluster.pooled(10, processors_per_machine=4, idle_power_per_machine_w=20.0)
 SIZES = {"pool": [10], "nodes": [3, 3, 4]}
-BOOTS = {"boot_s": 3.0, "boot_energy_j": 150.0, "shutdown_s": 2.0, "shutdown_energy_j": 40.0, "min_on_s": 4.0}
+BOOTS = {"boot_s": 3.0, "boot_energy_j": 200.0, "shutdown_s": 2.0, "shutdown_energy_j": 80.0, "min_on_s": 4.0}
 GRID = Grid(currency="EUR", import_price=np.array([0.3, 0.1, 0.2, 0.15]))
 SUN = Site(name="sun", step_s=8.0, sources_w={"all": np.array([0.0, 90.0, 200.0, 40.0])}, repeat=True, grid=GRID,
            forecast_horizon_s=32.0)  # fmt: skip
@@ -129,7 +130,7 @@ FEATURES: dict[str, Any] = {
         cluster=replace(case.cluster, dvfs=(DvfsLevel(speed=0.75, power=0.5),)),
         rules=replace(case.rules, dvfs_level=1),
     ),
-    "power cap": _rule(power_cap_w=330.0),
+    "power cap": _rule(power_cap_w=265.0),
     "import limit": _site(grid=replace(GRID, import_limit_w=260.0, over_limit="hold")),
     "outages": lambda case, _: replace(case, outages=(Outage(begin_s=30.0, end_s=45.0),)),
     "forecast error": _site(forecast_model=ForecastModel(sigma=0.5, seed=3)),
@@ -195,7 +196,33 @@ def cases(draw: Any) -> Case:
         except InputError:
             continue
         case = replace(more, features=(*case.features, feature))
-    return case
+    return slower(case, HALF_HOURS) if "plus" in case.name else case
+
+
+HALF_HOURS = 300.0
+"""Factor of all times for schedulers that plan half-hours."""
+
+
+def slower(case: Case, factor: float) -> Case:
+    """The same with all times longer, and a battery that is larger."""
+    jobs, cluster, site, rules = case.jobs, case.cluster, case.site, case.rules
+    times = {name: getattr(jobs, name) * factor for name in ("submit_s", "run_time_s", "requested_time_s")}
+    boots = {name: BOOTS[name] * factor for name in ("boot_s", "shutdown_s", "min_on_s")}
+    if cluster.power_on == "on-demand":
+        cluster = replace(cluster, groups=tuple(replace(each, **boots) for each in cluster.groups))
+    if cluster.powered is not None:
+        cluster = replace(cluster, powered=replace(cluster.powered, time_s=cluster.powered.time_s * factor))
+    if site is not None:
+        storage = site.storage and replace(site.storage, capacity_kwh=site.storage.capacity_kwh * factor)
+        site = replace(site, step_s=8.0 * factor, forecast_horizon_s=32.0 * factor, storage=storage)
+    if rules.pools is not None:
+        cost_s = rules.pools.suspend_s * factor
+        rules = replace(rules, pools=replace(rules.pools, suspend_s=cost_s, resume_s=cost_s))
+    outages = tuple(replace(each, begin_s=each.begin_s * factor, end_s=each.end_s * factor) for each in case.outages)
+    return replace(
+        case, jobs=jobs.with_columns(**times), cluster=cluster, site=site, outages=outages,
+        rules=replace(rules, tick_s=rules.tick_s * factor),
+    )  # fmt: skip
 
 
 # ------------------------------------------------------------ what must hold

@@ -175,5 +175,11 @@ def test_outages_that_cannot_be_are_refused(outage: Outage, word: str) -> None:
     jobs = hand(submit_s=[0], run_time_s=[4], requested_time_s=[4], processors=[1])
     with pytest.raises(InputError, match=word):
         run("fcfs+easy", jobs, cluster, Rules(), (outage,))
-    with pytest.raises(InputError, match="not known to"):
-        run("fcfs+conservative", jobs, cluster, Rules(), (Outage(begin_s=0, end_s=1),))
+
+
+def test_conservative_backfilling_on_nodes_waits_for_the_end_of_an_outage() -> None:
+    """The first two jobs would last into it; the third one ends at its begin."""
+    cluster = Cluster.of_nodes((NodeGroup(name="a", count=2, processors=2, static_power_w=0, memory_gb=8.0),))
+    jobs = hand(submit_s=[0, 0, 0], run_time_s=[6, 6, 3], requested_time_s=[6, 6, 3], processors=[2, 4, 2])
+    outcome = run("fcfs+conservative", jobs, cluster, Rules(), (Outage(begin_s=3, end_s=9),))
+    assert outcome.start_s.tolist() == [9, 15, 0]

@@ -395,17 +395,10 @@ def test_a_series_that_ends_while_a_job_waits_for_sun_is_an_error() -> None:
         run(late, POOL, sunny([0.0, 150.0, 0.0, 0.0], 200.0, repeat=False), "fcfs+easy")
 
 
-@pytest.mark.parametrize("name", ["fcfs+conservative", "fcfs+easy-irmasim", "cheapest-start", "ga"])
+@pytest.mark.parametrize("name", ["fcfs+easy-irmasim", "rolling", "ga"])
 def test_what_does_not_know_the_limit_refuses_it(name: str) -> None:
     with pytest.raises(InputError, match=r"over_limit: is hold, which is not known to"):
         run(ONE, POOL, sunny([200.0], 200.0), name)
-
-
-def test_nodes_that_boot_are_refused() -> None:
-    node = NodeGroup(name="n", count=1, processors=2, static_power_w=100.0, idle_fraction=0.5, boot_s=60.0)
-    cluster = Cluster.of_nodes((node,), power_on="on-demand")
-    with pytest.raises(InputError, match="over_limit: is hold, which cannot be kept while nodes boot"):
-        run(ONE, cluster, sunny([200.0], 2000.0), "fcfs+easy")
 
 
 def test_a_battery_must_not_charge_above_the_limit() -> None:

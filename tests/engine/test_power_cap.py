@@ -124,7 +124,7 @@ def test_the_cap_is_kept_on_nodes(jobs: Workload, name: str, cap_w: int) -> None
         np.testing.assert_array_equal(outcome.start_s, run(jobs, NODES, name, 0.0).start_s)
 
 
-@pytest.mark.parametrize("name", ["lptpn+none", "fcfs+conservative", "fcfs+easy-irmasim"])
+@pytest.mark.parametrize("name", ["lptpn+none", "fcfs+easy-irmasim"])
 def test_what_does_not_know_the_cap_refuses_it(name: str) -> None:
     jobs = jobs_of(submit_s=[0], run_time_s=[1], processors=[1], power_w=[1.0])
     with pytest.raises(InputError, match=r"power_cap_w|power supply|nodes"):

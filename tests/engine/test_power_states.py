@@ -177,7 +177,7 @@ def test_energy_of_the_jobs_and_of_idle_boots_and_shutdowns_adds_up() -> None:
     assert books(outcome, -1000.0, 5000.0).load_j == pytest.approx(in_all_j), "before and after, all nodes are off"
 
 
-@pytest.mark.parametrize("name", ["fcfs+conservative", "fcfs+easy-irmasim"])
+@pytest.mark.parametrize("name", ["fcfs+easy-irmasim"])
 def test_reservations_that_do_not_allow_for_boots_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="boots"):
         run(jobs_of(submit_s=[0], run_time_s=[1], processors=[1]), name=name)

@@ -58,11 +58,25 @@ def may_start(s: State, position: int, latest_s: float, head: int) -> bool:
         return bool(s.rules.sticky)
     if s.clock.now_s + s.queue.requested_s[position] <= latest_s:
         return True
-    if s.rules.backfill != EASY or not fits_beside(s.machine, job, processors, s.clock.spare):
+    return bool(s.rules.backfill == EASY) and leaves_room(s, job, processors, head)
+
+
+@compiled_small
+def leaves_room(s: State, job: int, processors: int, head: int) -> bool:
+    """Whether a job that starts now and outlives the reservation of the head leaves it all that it needs."""
+    if not fits_beside(s.machine, job, processors, whole(s.clock.spare)):
         return False
     if not leaves_powered(s.capacity, s.clock, s.machine.totals, job):
         return False
     return not s.rules.guarded or leaves_limits(s, job, head)
+
+
+@compiled_small
+def take_from_head(s: State, job: int, processors: int) -> None:
+    """Take a job that outlives the reservation from what the head leaves; it is about to start."""
+    take_beside(s.capacity, s.clock, s.machine.totals, job, processors)
+    if s.rules.power_cap_w > 0.0:
+        take_from_spare(s, job)
 
 
 @compiled_small
@@ -107,10 +121,7 @@ def _start_candidate(s: State, position: int, head: int) -> int:
     """Start a candidate; one that outlives the reservation takes only what the head leaves."""
     outlives = outlives_head(s, position, head)
     if outlives:
-        job, processors = whole(s.queue.job[position]), whole(s.queue.processors[position])
-        take_beside(s.capacity, s.clock, s.machine.totals, job, processors)
-        if s.rules.power_cap_w > 0.0:
-            take_from_spare(s, job)
+        take_from_head(s, whole(s.queue.job[position]), whole(s.queue.processors[position]))
     return start(s, position, BACKFILL, outlives)
 
 

@@ -15,7 +15,7 @@ from greenbatch.engine.capacity.admission import admit, on_end, on_start, on_sub
 from greenbatch.engine.capacity.levels import is_beyond
 from greenbatch.engine.capacity.units import hold
 from greenbatch.engine.capacity.value import asked_s, count_service
-from greenbatch.engine.limits import next_opening_s
+from greenbatch.engine.limits import has_limit, next_opening_s
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.power_states import begins_s, next_switch_s, switch
 from greenbatch.engine.machine.preview import running_w
@@ -228,6 +228,12 @@ def next_slot(s: State, wake_s: float) -> bool:
 
 
 @compiled_small
+def _switches_until_s(s: State, event_s: float) -> float:
+    """Before when nodes are switched ahead of an event; under a limit, also at it: a job may wait for that. [s]"""
+    return float(np.nextafter(event_s, np.inf) if has_limit(s) else event_s)
+
+
+@compiled_small
 def next_event(s: State, wake_s: float) -> int:
     """Advance the clock to the next event, carry it out and return its kind.
 
@@ -243,7 +249,7 @@ def next_event(s: State, wake_s: float) -> int:
         return codes.NOTHING
     if is_beyond(s.capacity, min(arrival_s, completion_s, wake_s), completion_s):
         return codes.NOTHING
-    switch_until(s, min(arrival_s, wake_s))
+    switch_until(s, _switches_until_s(s, min(arrival_s, wake_s)))
     completion_s = next_completion_s(s.ending, c)
     if s.rules.completion_first and completion_s == arrival_s:
         arrival_s = np.inf

@@ -1,8 +1,8 @@
 """The limit of the grid connection: no job starts that would lift imports above it, now or as forecast while it runs.
 
-Running jobs are expected to end as requested, and the load of the cluster is compared with the largest one that a slot
-allows (`power.protocol.allowed_w`). In the present slot that is the truth, later a forecast. Static power of nodes is
-counted as if they stayed in use.
+Running jobs are expected to end as requested, and the most that the cluster may draw (`machine.at_most`) is compared
+with the largest load that a slot allows (`power.protocol.allowed_w`). In the present slot that is the truth, later a
+forecast. Static power of nodes is counted as if they stayed in use.
 
 A job that some slots cannot carry even alone, such as one that needs the sun and outlasts the day, waits for an instant
 from which the forecast carries it to its end, but not beyond its first reservation. From then on it starts as soon as
@@ -16,7 +16,7 @@ import numpy as np
 
 from greenbatch.engine.codes import FIRST_FIT
 from greenbatch.engine.forecast import expected_from
-from greenbatch.engine.machine.preview import rise_w
+from greenbatch.engine.machine.at_most import adds_at_most_w, most_w
 from greenbatch.engine.outages import open_from_s
 from greenbatch.engine.power.protocol import allowed_w, always_allowed_w
 from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s
@@ -51,7 +51,8 @@ def _first_begin_s(s: State, from_s: float, last_s: float, length_s: float, adde
         added_w: the power. [W]
         alone_w: load that is allowed everywhere but in the slot of the beginning; 0 for none. [W]
     """
-    current, k, load_w = slot_at(s.power.slots, s.clock.now_s), s.clock.expected_first, s.machine.totals.load_w
+    current, k = slot_at(s.power.slots, s.clock.now_s), s.clock.expected_first
+    load_w = most_w(s.machine, s.expected, s.clock)
     begin_s = time_s = from_s
     while True:
         k, load_w, slot, end_s = expected_from(s, time_s, k, load_w)
@@ -81,8 +82,8 @@ def is_within_limit(s: State, job: int, outlives: bool) -> bool:
     if not s.rules.limited:
         return True
     power, now_s, of = s.power, s.clock.now_s, s.jobs[job]
-    added_w = rise_w(s.machine, job, of.power_w, outlives)
-    load_w = s.machine.totals.load_w + added_w
+    added_w = adds_at_most_w(s.machine, job, of.power_w, outlives)
+    load_w = most_w(s.machine, s.expected, s.clock) + added_w
     if load_w <= always_allowed_w(power):
         return True
     current = slot_at(power.slots, now_s)
@@ -108,8 +109,8 @@ def reserve_within_limit(s: State, job: int) -> None:
     if not s.rules.limited:
         return
     c, power, of = s.clock, s.power, s.jobs[job]
-    added_w = rise_w(s.machine, job, of.power_w, False)
-    if s.machine.totals.load_w + added_w <= always_allowed_w(power):
+    added_w = adds_at_most_w(s.machine, job, of.power_w, False)
+    if most_w(s.machine, s.expected, s.clock) + added_w <= always_allowed_w(power):
         return
     alone_w, drained_s = s.machine.totals.base_power_w + added_w, c.shadow_s
     if c.running > 0:
@@ -140,9 +141,9 @@ def leaves_power(s: State, job: int, head: int) -> bool:
     c, of, first = s.clock, s.jobs[job], s.jobs[head]
     if first.promised_s < c.now_s or not is_within_limit(s, job, True):
         return False
-    head_w = rise_w(s.machine, head, first.power_w, False)
-    added_w = head_w + rise_w(s.machine, job, of.power_w, True)
-    if s.machine.totals.load_w + added_w <= always_allowed_w(s.power):
+    head_w = adds_at_most_w(s.machine, head, first.power_w, False)
+    added_w = head_w + adds_at_most_w(s.machine, job, of.power_w, True)
+    if most_w(s.machine, s.expected, s.clock) + added_w <= always_allowed_w(s.power):
         return True
     begin_s = c.shadow_s
     seconds = min(first.requested_s, c.now_s + of.requested_s - begin_s)

@@ -8,11 +8,18 @@ from greenbatch.engine.capacity.admission import is_admitted
 from greenbatch.engine.capacity.levels import next_level_s, reserve_ahead, stays_powered
 from greenbatch.engine.import_limit import is_within_limit, leaves_power, next_limit_s, reserve_within_limit
 from greenbatch.engine.machine.competition import is_held_back
+from greenbatch.engine.machine.power_states import next_switch_s
 from greenbatch.engine.machine.resources import fits, next_change_s
 from greenbatch.engine.outages import next_end_s, open_from_s
 from greenbatch.engine.power_cap import is_within_cap, reserve_power
 from greenbatch.engine.state import State
 from greenbatch.machine_code.compile import compiled, compiled_rare, compiled_small, whole
+
+
+@compiled_small
+def has_limit(s: State) -> bool:
+    """Whether the power cap or the grid connection may forbid a start."""
+    return bool(s.rules.limited or s.rules.power_cap_w > 0.0)
 
 
 @compiled_small
@@ -91,4 +98,6 @@ def reserve_within_limits(s: State, job: int) -> None:
 def next_opening_s(s: State) -> float:
     """When a blocked job may be able to start although no job arrives or ends: by machine, outages or limits. [s]"""
     change_s = min(next_change_s(s.machine, s.clock.now_s), next_level_s(s.capacity, s.clock.now_s))
-    return min(change_s, next_end_s(s), next_limit_s(s)) if s.rules.guarded else change_s
+    if not s.rules.guarded:
+        return change_s
+    return min(change_s, next_end_s(s), next_limit_s(s), next_switch_s(s.machine) if has_limit(s) else np.inf)

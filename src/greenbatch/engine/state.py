@@ -136,10 +136,11 @@ def allocate(
         capacity: what is powered; by default all of the machine.
     """
     closed = _NO_DOWNTIMES if downtimes is None else downtimes
+    levels = len(getattr(capacity, "levels", ()))
     rules, clock, ledger = (table_of(each, 1)[0] for each in (records.RuleSet, records.Clock, records.Ledger))
     scratch = Scratch(
         surplus=table_of(records.Surplus, segments), ranked=table_of(records.Ranked, 2 * jobs),
-        timeline=table_of(records.Capacity, 3 * jobs + 2 * closed.shape[0] + 4),
+        timeline=table_of(records.Capacity, 3 * jobs + 2 * closed.shape[0] + levels + 4),
         columns=np.zeros((6 + len(ATTRIBUTES) + len(Predicted._fields), jobs)), pieces=_NO_PIECES,
     )  # fmt: skip
     columns: Any = (np.zeros(jobs + 1, kind) for kind in (np.int32, np.int32, np.float64, np.float64))

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.capacity.levels import reserve_ahead
+from greenbatch.engine.capacity.levels import ahead_now, ahead_to, powered_ahead, reserve_ahead
+from greenbatch.engine.capacity.units import may_fall
+from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.codes import PROMISE
 from greenbatch.engine.limits import reserve_within_limits
 from greenbatch.engine.log import note
 from greenbatch.engine.records import Capacity, Table
 from greenbatch.engine.state import State
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
+from greenbatch.machine_code.variants import variant
 
 
 @compiled_small
@@ -36,15 +39,12 @@ def promise(s: State, job: int, start_s: float) -> None:
 
 @compiled_small
 def free_at(s: State, time_s: float) -> int:
-    """Processors free at a time by requested ends of running jobs."""
-    c = s.clock
-    if time_s <= c.now_s:
-        return int(s.machine.totals.free)  # a job whose requested end is now or past still holds its processors
-    free, i = s.machine.totals.free, c.expected_first
-    while i < c.expected_first + c.running and s.expected[i].end_s <= time_s:
-        free += s.expected[i].processors
-        i += 1
-    return int(free)
+    """Processors free at a time by requested ends of running jobs, of those that will be powered."""
+    totals = s.machine.totals
+    if time_s <= s.clock.now_s:
+        return int(totals.free)  # a job whose requested end is now or past still holds its processors
+    ahead = ahead_to(s.capacity, s, ahead_now(s.capacity, s), time_s)
+    return int(powered_ahead(s.capacity, totals, ahead)[0] - ahead[2])
 
 
 @compiled
@@ -105,7 +105,7 @@ def forget_past(timeline: Table[Capacity], count: int, now_s: float) -> int:
 
 @compiled
 def timeline_of_running(s: State) -> int:
-    """Reset ``scratch.timeline`` to the running jobs and outages; return its number of rows.
+    """Reset ``scratch.timeline`` to the running jobs, levels and outages; return its number of rows.
 
     No job is planned into an outage, even if only starts are forbidden.
     """
@@ -122,4 +122,21 @@ def timeline_of_running(s: State) -> int:
         if s.downtimes[k].end_s > c.now_s:
             begin_s = max(c.now_s, s.downtimes[k].begin_s)
             count = occupy(timeline, count, begin_s, s.downtimes[k].end_s, s.machine.totals.processors)
-    return count - 1
+    return follow_levels(s.capacity, s, count) - 1
+
+
+@variant(Varying, otherwise=lambda capacity, s, count: count)
+def follow_levels(capacity: Varying, s: State, count: int) -> int:
+    """Let a timeline follow what will be powered, as far as it is known; return the new number of rows.
+
+    If jobs are suspended when power fails, no level is lower than an earlier one: a job may start that will be.
+    """
+    levels, now_s, known_s = capacity.levels, s.clock.now_s, s.clock.now_s + capacity.counts.horizon_s
+    k, more = capacity.counts.level + 1, 0
+    while k < levels.shape[0] and levels[k].time_s <= known_s:
+        there = levels[k].processors - capacity.counts.powered
+        if there > more or (there < more and not may_fall(capacity)):
+            count = occupy(s.scratch.timeline, count, max(now_s, levels[k].time_s), np.inf, whole(more - there))
+            more = there
+        k += 1
+    return count

@@ -20,6 +20,18 @@ def hold(capacity: Varying, machine: Machine, job: int) -> None:
     own.processors, own.gpus = taken(machine, job, whole(own.processors), whole(own.gpus))
 
 
+@variant(Varying, otherwise=True)
+def is_fixed(capacity: Varying) -> bool:
+    """Whether all of the machine is powered at all times."""
+    return False
+
+
+@variant(Varying, otherwise=True)
+def may_fall(capacity: Varying) -> bool:
+    """Whether jobs may start that what is known to come will suspend."""
+    return bool(capacity.counts.suspends)
+
+
 @variant(Varying, otherwise=lambda capacity, totals: totals.processors)
 def powered(capacity: Varying, totals: MachineTotals) -> int:
     """Processors that are powered now."""

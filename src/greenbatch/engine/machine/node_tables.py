@@ -249,6 +249,16 @@ def part_w(node: Node, demand: Demand, processors: int) -> float:
 
 
 @compiled_small
+def most_of_node_w(node: Node, hosts: bool) -> float:
+    """The most that a node may draw by itself, with jobs or without, until it is off or another job starts. [W]"""
+    rests_w = max(node.idle_w, node.stop_w)
+    if not hosts:
+        return float((rests_w, 0.0, max(node.boot_w, rests_w), node.stop_w)[node.phase])
+    busy_w = max(node.static_w, rests_w)
+    return float(busy_w if node.phase == ON else max(busy_w, node.boot_w))
+
+
+@compiled_small
 def waking_w(node: Node) -> float:
     """What a node draws more as soon as something runs on it: its static power, less its idle power if it is on. [W]"""
     return node.static_w - (node.idle_w if node.phase == ON else 0.0)

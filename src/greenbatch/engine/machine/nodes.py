@@ -6,9 +6,22 @@ those of any nodes. `Demand` says what a chunk is.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from greenbatch.engine.machine.node_tables import ANY, OFF, ON, V1, Demand, Node, Nodes, part_w, waking_w
+from greenbatch.engine.machine.node_tables import (
+    ANY,
+    OFF,
+    ON,
+    V1,
+    Demand,
+    Node,
+    Nodes,
+    most_of_node_w,
+    part_w,
+    waking_w,
+)
 from greenbatch.engine.machine.placement import RANDOM, key
 from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
 from greenbatch.engine.machine.resources import fits, fits_beside, give, take
@@ -211,8 +224,23 @@ def _candidates(machine: Nodes, demand: Demand, outlives: bool) -> int:
     return count
 
 
+class Tried(NamedTuple):
+    """What a job would find on its nodes, and change there."""
+
+    speed: float
+    """Of the slowest of its nodes; the only one that counts if the job is put there."""
+    rise_w: float
+    """What they would draw more. [W]"""
+    most_w: float
+    """By how much the most that they may draw would grow, see `machine.at_most`. [W]"""
+    boots_j: float
+    """Energy of their boots. [J]"""
+    boots_s: float
+    """How long these take. [s]"""
+
+
 @compiled
-def place(machine: Nodes, job: int, now_s: float, outlives: bool, is_tried: bool) -> tuple[float, float, float, float]:
+def place(machine: Nodes, job: int, now_s: float, outlives: bool, is_tried: bool) -> Tried:
     """Put a job on nodes in the order of the placement, or only see which it would take.
 
     Args:
@@ -222,16 +250,13 @@ def place(machine: Nodes, job: int, now_s: float, outlives: bool, is_tried: bool
         outlives: it takes only what the reservation leaves.
         is_tried: nothing is taken; nodes that are wanted do not count.
 
-    Returns:
-        The speed of the slowest of its nodes; if it is tried, what they would draw more [W], and what their boots take:
-        energy [J], and time [s].
     """
     demand, counts = machine.demands[job], machine.counts
     draws, wanted, is_listed = counts.draws, 0 if is_tried else whole(counts.wanted), counts.is_listed
     count = machine.nodes.shape[0] if is_listed else _candidates(machine, demand, outlives)
     left, slowest, k = whole(demand.chunks), np.inf, -wanted
-    added_w, boots_j = 0.0 if demand.is_modelled else demand.power_w * demand.draw, 0.0
-    boots_s = 0.0
+    added_w = 0.0 if demand.is_modelled else demand.power_w * demand.draw
+    most_w, boots_j, boots_s = added_w, 0.0, 0.0
     while left > 0 and k < count:
         most = ANY
         if k < 0:
@@ -252,13 +277,16 @@ def place(machine: Nodes, job: int, now_s: float, outlives: bool, is_tried: bool
             if node.phase != ON:
                 boots_s = max(boots_s, node.boot_s + (0.0 if node.phase == OFF else node.stop_s))
                 boots_j += node.boot_w * node.boot_s
-            added_w += part_w(node, demand, processors) if demand.is_modelled else 0.0
+            drawn_w = part_w(node, demand, processors) if demand.is_modelled else 0.0
+            added_w += drawn_w
+            if counts.on_demand:
+                most_w += drawn_w + (most_of_node_w(node, True) - most_of_node_w(node, node.jobs > 0))
             continue
         if outlives:
             leave(node, demand, processors)
         _put(machine, job, number, processors, now_s)
     counts.draws = draws if is_tried else counts.draws
-    return float(slowest), float(added_w), float(boots_j), float(boots_s)
+    return Tried(float(slowest), float(added_w), float(most_w if counts.on_demand else added_w), boots_j, boots_s)
 
 
 @take.register(Nodes)
@@ -267,13 +295,13 @@ def take_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s:
     machine.counts.touched = 0
     demand = machine.demands[job]
     beside = machine.counts.is_planned != 0 or (outlives and machine.counts.is_plain == 0)
-    slowest, _, _, _ = place(machine, job, now_s, beside, False)
+    speed = place(machine, job, now_s, beside, False).speed
     machine.counts.wanted = 0
     demand.begin_s = now_s if machine.counts.always_on else power_up(machine, job, now_s)
     demand.is_booting = demand.begin_s > now_s
     if demand.is_booting == 0:
         draw(machine, job, 1)
-    return slowest * demand.pace
+    return speed * demand.pace
 
 
 @give.register(Nodes)

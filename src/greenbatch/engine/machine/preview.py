@@ -14,7 +14,7 @@ def expected_run_s(machine: Nodes, job: int, requested_s: float) -> float:
 
     The requested time at the speed of the slowest node that the job would take, without contention.
     """
-    return requested_s / place(machine, job, 0.0, False, True)[0]
+    return requested_s / place(machine, job, 0.0, False, True).speed
 
 
 @variant(Nodes, otherwise=lambda machine, job, power_w, outlives: power_w)
@@ -29,7 +29,7 @@ def rise_w(machine: Nodes, job: int, power_w: float, outlives: bool) -> float:
         power_w: its power, 0 if unknown. [W]
         outlives: see `take`.
     """
-    return place(machine, job, 0.0, outlives and machine.counts.is_plain == 0, True)[1]
+    return place(machine, job, 0.0, outlives and machine.counts.is_plain == 0, True).rise_w
 
 
 @variant(Nodes, otherwise=lambda machine, job: (0.0, 0.0))
@@ -40,8 +40,8 @@ def boots_of(machine: Nodes, job: int) -> tuple[float, float]:
     """
     if machine.counts.on_demand == 0:
         return (0.0, 0.0)
-    _, _, boots_j, boots_s = place(machine, job, 0.0, False, True)
-    return (boots_j, boots_s)
+    tried = place(machine, job, 0.0, False, True)
+    return (tried.boots_j, tried.boots_s)
 
 
 @variant(Nodes, otherwise=lambda machine, job, power_w: power_w)

@@ -5,8 +5,9 @@ cost of holding it: a price per second of waiting, higher for short jobs, and a 
 in ascending score; the first one that is held or does not fit gets a reservation. Long jobs leave a share of the
 machine free, so that short ones need not queue.
 
-On nodes, power and run time of a job are those foreseen (`policies.compiled.foreseen`), and a reservation for a job
-that fits on no nodes now is one of nodes, as in EASY backfilling.
+On nodes, power and run time of a job are those foreseen (`policies.compiled.foreseen`). Where the number of free
+processors alone does not say whether a job can start, the first one that cannot is reserved what it needs, as in EASY
+backfilling: nodes, power under a limit, or a capacity to come.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
+from greenbatch.engine.backfill import leaves_room
+from greenbatch.engine.capacity.units import powered
 from greenbatch.engine.decide import decide
 from greenbatch.engine.forecast import project_surplus, weighed_w
-from greenbatch.engine.machine.resources import fits_beside
+from greenbatch.engine.limits import can_be_next
+from greenbatch.engine.machine.power_states import longest_boot_s
 from greenbatch.engine.power.protocol import Weights
 from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s
 from greenbatch.engine.program import CompiledPolicy
@@ -29,7 +33,15 @@ from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
 from greenbatch.engine.timeline import free_at
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
-from greenbatch.policies.compiled.foreseen import Foreseen, foresee, hold_nodes, is_counted, keep_held, usual
+from greenbatch.policies.compiled.foreseen import (
+    Foreseen,
+    foresee,
+    hold_for,
+    is_counted,
+    keep_held,
+    may_be_started,
+    usual,
+)
 from greenbatch.workload import Workload
 
 ROUNDING = 1e-9
@@ -85,7 +97,7 @@ def cheapest_start(
 ) -> float:  # fmt: skip
     """The cheapest start of a job that the machine and the reservation allow, infinite if there is none. [s]
 
-    If ``earliest_s`` is later than now, no nodes have room for the job before. ``scratch.surplus`` must cover the time
+    If ``earliest_s`` is later than now, the job cannot start before. ``scratch.surplus`` must cover the time
     from now to the horizon plus the job's requested time.
     """
     c, job, power_w = s.clock, s.jobs[number], here.power_w
@@ -115,7 +127,8 @@ def cheapest_start(
 @compiled
 def _cheapest_now(s: State, decider: CheapestStart, kept: int) -> int:
     """Queue position of the first job for which now is the cheapest start, -1 if there is none; it may start next."""
-    c, averages, held_s = s.clock, usual(s.machine), np.inf
+    c, totals, averages, held_s, head = s.clock, s.machine.totals, usual(s.machine), np.inf, -1
+    counted, boot_s = is_counted(s), longest_boot_s(s.machine)
     reserved_s, reserved_end_s, reserved = np.inf, np.inf, 0
     longest_s = 0.0
     for i in range(c.first, c.last):
@@ -126,17 +139,18 @@ def _cheapest_now(s: State, decider: CheapestStart, kept: int) -> int:
         job = s.jobs[number]
         need = job.processors
         if job.requested_s > decider.short_s:
-            need = min(need + kept, s.machine.totals.processors)
-        if need > s.machine.totals.free and reserved > 0:
+            need = min(need + kept, max(need, powered(s.capacity, totals)))
+        if (need > totals.free and reserved > 0) or not can_be_next(s, number):
             continue
-        outlives = c.now_s + job.requested_s > held_s
+        outlives = c.now_s + boot_s + job.requested_s > held_s
         here = foresee(s, number, averages, outlives, True)
-        if reserved > 0 and not here.fits:
+        can = may_be_started(s, number, here)
+        if reserved > 0 and not can:
             continue
-        if outlives and not fits_beside(s.machine, number, whole(job.processors), whole(c.spare)):
+        if outlives and not leaves_room(s, number, whole(job.processors), head):
             continue
-        is_held = not (here.fits or is_counted(s.machine))
-        earliest_s = max(hold_nodes(s, number), np.nextafter(c.now_s, np.inf)) if is_held else c.now_s
+        is_held = not (can or counted)
+        earliest_s = max(hold_for(s, number), np.nextafter(c.now_s, np.inf)) if is_held else c.now_s
         best_s = cheapest_start(s, decider, number, need, here, earliest_s, reserved_s, reserved_end_s, reserved)
         if best_s == c.now_s:
             keep_held(s.machine, outlives)
@@ -144,7 +158,7 @@ def _cheapest_now(s: State, decider: CheapestStart, kept: int) -> int:
         if reserved == 0 and best_s < np.inf:
             reserved_s, reserved_end_s, reserved = best_s, best_s + min(here.run_s, job.requested_s), job.processors
             if is_held:
-                held_s = earliest_s if best_s < earliest_s + s.rules.tick_s else best_s
+                head, held_s = number, earliest_s if best_s < earliest_s + s.rules.tick_s else best_s
     return -1
 
 

@@ -16,17 +16,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
+from greenbatch.engine.backfill import leaves_room, take_from_head
 from greenbatch.engine.codes import BY_RULE
 from greenbatch.engine.decide import Rule, decide, fill_scores
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.power_states import longest_boot_s
 from greenbatch.engine.program import CompiledPolicy
 from greenbatch.engine.queue import rank_queue
+from greenbatch.engine.records import Job
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
-from greenbatch.engine.timeline import earliest_s, forget_past, occupy, promise, timeline_of_running
+from greenbatch.engine.timeline import earliest_s, forget_past, occupy, promise, reserve, timeline_of_running
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
+from greenbatch.policies.compiled.foreseen import is_limited
 from greenbatch.policies.compiled.node_plan import (
     ConservativeOnNodes,
     fits_beside_plan,
@@ -55,8 +59,14 @@ def _timeline_of_all(s: State) -> int:
         job = s.jobs[s.queue.job[i]]
         if not np.isnan(job.planned_s):
             begin_s = max(job.planned_s, s.clock.now_s)
-            count = occupy(s.scratch.timeline, count, begin_s, begin_s + job.requested_s, job.processors)
+            count = occupy(s.scratch.timeline, count, begin_s, begin_s + lasts_s(s, job), job.processors)
     return count
+
+
+@compiled_small
+def lasts_s(s: State, job: Job) -> float:
+    """For how long a reservation lasts: as requested, and its nodes may have to boot first. [s]"""
+    return float(job.requested_s + longest_boot_s(s.machine))
 
 
 @compiled
@@ -68,27 +78,51 @@ def _compress(s: State) -> int:
         if np.isnan(job.planned_s):
             continue
         begin_s = max(job.planned_s, s.clock.now_s)
-        count = occupy(timeline, count, begin_s, begin_s + job.requested_s, -job.processors)
-        job.planned_s = earliest_s(timeline, count, job.processors, job.requested_s)
-        count = occupy(timeline, count, job.planned_s, job.planned_s + job.requested_s, job.processors)
+        count = occupy(timeline, count, begin_s, begin_s + lasts_s(s, job), -job.processors)
+        job.planned_s = earliest_s(timeline, count, job.processors, lasts_s(s, job))
+        count = occupy(timeline, count, job.planned_s, job.planned_s + lasts_s(s, job), job.processors)
     return count
 
 
 @compiled
 def start_due(s: State) -> float:
     """Start the jobs whose reservations are due, in order of submission; return the next reservation. [s]"""
-    c, i, next_s = s.clock, s.clock.first, np.inf
+    c, i, next_s, head, limited = s.clock, s.clock.first, np.inf, -1, is_limited(s)
     while i < c.last:
-        job = s.jobs[s.queue.job[i]]
-        if job.planned_s <= c.now_s and can_start(s, whole(s.queue.job[i]), whole(job.processors)):
+        number = whole(s.queue.job[i])
+        job = s.jobs[number]
+        if job.planned_s <= c.now_s and _may_start(s, number, head):
             first = c.first
             apply(s, start_now(i))
             i += c.first - first  # 1 if the jobs before it have moved
         else:
             if job.planned_s > c.now_s:
                 next_s = min(next_s, job.planned_s)
+            elif head < 0 and limited:
+                head = _hold(s, number)
             i += 1
     return float(next_s)
+
+
+@compiled_small
+def _hold(s: State, number: int) -> int:
+    """Reserve what a job that is due lacks, such as power under a limit; later ones must leave it that."""
+    reserve(s, number)
+    return number
+
+
+@compiled_small
+def _may_start(s: State, number: int, head: int) -> bool:
+    """Whether a job that is due can start, beside one that was due before and cannot; -1 for none."""
+    processors = whole(s.jobs[number].processors)
+    if not can_start(s, number, processors):
+        return False
+    if head < 0 or s.clock.now_s + lasts_s(s, s.jobs[number]) <= s.clock.shadow_s:
+        return True
+    if not leaves_room(s, number, processors, head):
+        return False
+    take_from_head(s, number, processors)
+    return True
 
 
 @compiled_small
@@ -129,9 +163,9 @@ def plan_by_counts(s: State, rule: Rule) -> None:
     for k in range(first_without_plan(s), c.last):
         number = s.queue.job[k]
         job = s.jobs[number]
-        job.planned_s = earliest_s(timeline, count, job.processors, job.requested_s)
+        job.planned_s = earliest_s(timeline, count, job.processors, lasts_s(s, job))
         promise(s, number, job.planned_s)
-        count = occupy(timeline, count, job.planned_s, job.planned_s + job.requested_s, job.processors)
+        count = occupy(timeline, count, job.planned_s, job.planned_s + lasts_s(s, job), job.processors)
     c.slots = count
     apply(s, wait_until(start_due(s)))
 
@@ -149,6 +183,7 @@ def start_reserved_on_nodes(decider: ConservativeOnNodes, s: State) -> None:
 @compiled
 def _plan_on_nodes(plan: ConservativeOnNodes, s: State, machine: Nodes) -> None:
     c = s.clock
+    plan.totals.boot_s = longest_boot_s(machine)
     if is_out_of_date(s):
         if s.rules.ranking == BY_RULE:
             fill_scores(s, plan.rule)
@@ -183,20 +218,24 @@ def _lay_out_all(plan: ConservativeOnNodes, s: State, machine: Nodes) -> None:
 @compiled
 def _start_due_on_nodes(plan: ConservativeOnNodes, s: State, machine: Nodes) -> float:
     """`start_due` on nodes: a job takes those that the placement prefers, beside the reservations of all others. [s]"""
-    c, i, next_s = s.clock, s.clock.first, np.inf
+    c, i, next_s, head, limited = s.clock, s.clock.first, np.inf, -1, is_limited(s)
     while i < c.last:
         number = whole(s.queue.job[i])
         job = s.jobs[number]
-        first, until_s = c.first, c.now_s + job.requested_s
+        first, until_s = c.first, c.now_s + lasts_s(s, job)
         is_due = job.planned_s <= c.now_s
         if is_due:
             hold(plan, number, job, c.now_s, 1)
-            if fits_beside_plan(plan, machine, number, c.now_s, until_s):
+            if fits_beside_plan(plan, machine, number, c.now_s, until_s) and _may_start(s, number, head):
                 apply(s, start_now(i))
                 occupy_shares(plan, machine, number, c.now_s, until_s)
                 i += c.first - first  # 1 if the jobs before it have moved
                 continue
             hold(plan, number, job, c.now_s, -1)
+            if head < 0 and limited:
+                machine.counts.is_planned = 0
+                head = _hold(s, number)
+                machine.counts.is_planned = 1
         else:
             next_s = min(next_s, job.planned_s)
         i += 1

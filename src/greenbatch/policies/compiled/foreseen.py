@@ -11,12 +11,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from greenbatch.engine.capacity.units import is_fixed
+from greenbatch.engine.limits import can_start, has_limit
 from greenbatch.engine.machine.node_tables import Nodes, waking_w
 from greenbatch.engine.machine.preview import boots_of, expected_run_s, rise_w
 from greenbatch.engine.machine.reservation import reserve_for
 from greenbatch.engine.machine.resources import Machine, fits
 from greenbatch.engine.records import Job
 from greenbatch.engine.state import State
+from greenbatch.engine.timeline import reserve
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.machine_code.variants import variant
 
@@ -112,16 +115,22 @@ def _slowest(machine: Nodes, job: int) -> float:
     return float(speed)
 
 
-@variant(default=True)
-def is_counted(machine: Machine) -> bool:
-    """Whether the number of free processors says whether a job fits."""
-    return True
+@variant(Nodes, otherwise=True)
+def _takes_any(machine: Nodes) -> bool:
+    """Whether jobs take processors of any nodes, and nothing else."""
+    return bool(machine.counts.is_plain)
 
 
-@is_counted.register(Nodes)
-def is_counted_on_nodes(machine: Nodes) -> bool:
-    """Jobs take processors of any nodes only."""
-    return machine.counts.is_plain != 0
+@compiled_small
+def is_limited(s: State) -> bool:
+    """Whether power may keep jobs from starting that would fit."""
+    return has_limit(s) or not is_fixed(s.capacity)
+
+
+@compiled_small
+def is_counted(s: State) -> bool:
+    """Whether the number of free processors alone says whether a job can start, now and ahead."""
+    return _takes_any(s.machine) and not is_limited(s)
 
 
 @variant(default=True)
@@ -153,7 +162,7 @@ def foresee(s: State, number: int, averages: Usual, outlives: bool, is_placed: b
         s: the state.
         number: row of the job.
         averages: those of the machine, see `usual`.
-        outlives: it may only take what the reservation of `hold_nodes` leaves.
+        outlives: it may only take what the reservation of `hold_for` leaves.
         is_placed: the placement of the machine decides on the nodes; otherwise power and run time are left at 0.
     """
     job, boots_s = s.jobs[number], 0.0
@@ -174,10 +183,19 @@ def foresee(s: State, number: int, averages: Usual, outlives: bool, is_placed: b
 
 
 @compiled_small
-def hold_nodes(s: State, number: int) -> float:
-    """Hold nodes for a job that fits on none now: the first ones that have room by requested ends; return when. [s]
+def may_be_started(s: State, number: int, here: Foreseen) -> bool:
+    """Whether a job that was foreseen can start now, if free processors alone do not say it."""
+    return here.fits and (is_counted(s) or can_start(s, number, whole(s.jobs[number].processors)))
 
-    What this leaves of the nodes stays valid until the next call or event, see `protocol.fits_beside`.
+
+@compiled_small
+def hold_for(s: State, number: int) -> float:
+    """Reserve for a job that cannot start now what it needs, from when it is there by requested ends; return when. [s]
+
+    What this leaves of the machine stays valid until the next call or event, see `backfill.leaves_room`.
     """
-    reserve_for(s.machine, s.expected, s.clock, whole(number), whole(s.jobs[number].processors), s.clock.now_s)
+    if s.rules.guarded or not is_fixed(s.capacity):
+        reserve(s, number)
+    else:
+        reserve_for(s.machine, s.expected, s.clock, whole(number), whole(s.jobs[number].processors), s.clock.now_s)
     return float(s.clock.shadow_s)

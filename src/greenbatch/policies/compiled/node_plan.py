@@ -44,12 +44,14 @@ class Reserved:
 
 
 class PlanTotals:
-    """Where the tables of a plan are free."""
+    """Where the tables of a plan are free, and what all reservations have in common."""
 
     first_unused: int
     """First step of those that were used before, -1 for none."""
     used: int
     """Steps that have ever been used."""
+    boot_s: float
+    """By how much a reservation is longer than requested, since its nodes may have to boot. [s]"""
 
 
 class ConservativeOnNodes(NamedTuple):
@@ -210,17 +212,18 @@ def reserve_nodes(plan: ConservativeOnNodes, machine: Nodes, number: int, job: J
     that may have room for more. Until then, that number can only fall, so few nodes are looked at again.
     """
     demand, from_s, bounds = machine.demands[number], now_s, machine.ranked
+    lasts_s = job.requested_s + plan.totals.boot_s
     for k in range(machine.nodes.shape[0]):
         bounds[k].key = -np.inf
-    while _bound(plan, machine, number, from_s, job.requested_s, False) < demand.chunks or (
-        _bound(plan, machine, number, from_s, job.requested_s, True) < demand.chunks
+    while _bound(plan, machine, number, from_s, lasts_s, False) < demand.chunks or (
+        _bound(plan, machine, number, from_s, lasts_s, True) < demand.chunks
     ):
         next_s = np.inf
         for k in range(machine.nodes.shape[0]):
             next_s = min(next_s, bounds[k].key)
         from_s = next_s
     job.planned_s = from_s
-    _choose(plan, machine, number, from_s, from_s + job.requested_s)
+    _choose(plan, machine, number, from_s, from_s + lasts_s)
     hold(plan, number, job, now_s, -1)
 
 
@@ -265,7 +268,7 @@ def _choose(plan: ConservativeOnNodes, machine: Nodes, number: int, from_s: floa
 def hold(plan: ConservativeOnNodes, number: int, job: Job, now_s: float, sign: int) -> None:
     """Take the reservation of a job from the plan (-1), or give it back (1)."""
     from_s, first = max(job.planned_s, now_s), plan.reserved_from[number]
-    to_s = from_s + job.requested_s
+    to_s = from_s + (job.requested_s + plan.totals.boot_s)
     for k in range(first, first + plan.reserved_nodes[number]):
         part = plan.reserved[k]
         processors, gpus = whole(sign * part.processors), whole(sign * part.gpus)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.engine.capacity.levels import ahead_now, ahead_to, powered_ahead
+from greenbatch.engine.capacity.units import may_fall, powered
 from greenbatch.engine.machine.interruption import taken
 from greenbatch.engine.power.protocol import Weights, forecast_w, weigh
 from greenbatch.engine.power.slots import slot_at
@@ -40,13 +42,17 @@ def lay_out(s: State, grid: Floats, ahead_s: float, green_w: float, unit: float,
     c, slots, totals = s.clock, s.power.slots, s.machine.totals
     begin_s = np.floor(c.now_s / BIN_S) * BIN_S
     count = min(BINS - 2, int(ahead_s / BIN_S) + 4)
-    current = slot_at(slots, c.now_s)
+    current, ahead, powered_now = slot_at(slots, c.now_s), ahead_now(s.capacity, s), powered(s.capacity, totals)
+    more = 0
     for k in range(count):
+        ahead = ahead_to(s.capacity, s, ahead, max(begin_s + k * BIN_S, c.now_s))
+        there = powered_ahead(s.capacity, totals, ahead)[0] - powered_now
+        more = max(more, there) if may_fall(s.capacity) else there  # a job may start that will be suspended
         slot = slot_at(slots, max(begin_s + k * BIN_S, c.now_s) + 1.0)
         supply_w = forecast_w(s.power, c, slot, current)
         grid[GRID_WEIGHT, k], grid[OWN_WEIGHT, k] = weigh(s.power, c, slot, current, weights)
         grid[SURPLUS, k] = (supply_w - totals.load_w) * unit
-        grid[FREE, k] = totals.free
+        grid[FREE, k] = totals.free + more
         grid[GREEN, k] = min(max((supply_w - totals.base_power_w) * unit / green_w, 0.0), 1.0)
     grid[COST, :count] = 0.0  # scratch: power and processors that running jobs release, from a half-hour on
     grid[NEXT_FULL, :count] = 0.0

@@ -10,9 +10,10 @@ reserves its half-hours; when a single job has arrived, only that job is conside
 no brown energy may fill processors that would otherwise be idle (``fill``).
 
 On nodes, a job that fits is considered with the power and the run time that it would have on those that the placement
-gives it, and one that does not with averages (`policies.compiled.foreseen`). A job that does not fit although enough
-processors are free waits for the next event. If it is the first one without a start now, it also holds the nodes on
-which it is to start: as in EASY backfilling, others start only if they end before or leave it room there.
+gives it, and one that does not with averages (`policies.compiled.foreseen`). A job that cannot start although enough
+processors are free, because of its nodes or of a limit of power, waits for the next event. If it is the first one
+without a start now, it also holds what it is to start on: as in EASY backfilling, others start only if they end before
+or leave it room there.
 
 This extends `policies.compiled.cheapest_start` (cheapest start); `learning.search.evolution` searches for the weights.
 """
@@ -27,10 +28,13 @@ import numpy as np
 from numba import types as _types
 
 from greenbatch.cluster import Cluster
+from greenbatch.engine.backfill import leaves_room, take_from_head
+from greenbatch.engine.capacity.units import powered
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import kind_of
+from greenbatch.engine.limits import can_be_next
 from greenbatch.engine.machine.interruption import taken
-from greenbatch.engine.machine.resources import fits_beside
+from greenbatch.engine.machine.power_states import longest_boot_s
 from greenbatch.engine.observe.reward_terms import update_totals
 from greenbatch.engine.observe.stacked import Batch, one_of
 from greenbatch.engine.power.protocol import BROWN, Weights, usual_weight
@@ -47,9 +51,10 @@ from greenbatch.policies.compiled.foreseen import (
     Foreseen,
     Usual,
     foresee,
-    hold_nodes,
+    hold_for,
     is_counted,
     keep_held,
+    may_be_started,
     own_processor_w,
     usual,
 )
@@ -62,6 +67,7 @@ from greenbatch.policies.compiled.lookahead.choice import choose_nodes, chooses_
 from greenbatch.policies.compiled.lookahead.costs import block_cost, cost_of_now, is_green
 from greenbatch.policies.compiled.lookahead.forecast import (
     BIN_S,
+    BINS,
     COST,
     NEXT_FULL,
     TOTAL,
@@ -77,7 +83,7 @@ from greenbatch.policies.compiled.lookahead.planner import (
     ARRIVED,
     END_S,
     HALF_HOUR,
-    HOLDS_NODES,
+    HOLDS,
     PROCESSORS,
     RUNNING,
     START_S,
@@ -136,18 +142,18 @@ def _rank(s: State, prices: Floats, first: int, averages: Usual, unit: float) ->
 
 @compiled
 def _cheapest(
-    s: State, decider: Lookahead, number: int, need: int, here: Foreseen, earliest: int, count: int, quiet: float,
-    only_now: bool,
+    s: State, decider: Lookahead, number: int, need: int, here: Foreseen, can: bool, earliest: int, count: int,
+    quiet: float, only_now: bool,
 ) -> int:  # fmt: skip
     """The cheapest half-hour to start a job in: 0 for now, -1 for none; with ``only_now``, -1 for any later one.
 
-    Until the half-hour ``earliest``, no nodes have room for the job; -1 if the number of free processors says enough.
+    Until the half-hour ``earliest``, the job cannot start; -1 if the number of free processors says enough.
     With ``only_now``, the half-hour that was cheaper last time, the planned start of the job, is tried first: usually
     it still is cheaper, and nothing else needs to be computed.
     """
     c, job, prices, memory, grid = s.clock, s.jobs[number], decider.prices, decider.memory, decider.grid
     power_w, run_s, off_s = here.power_w * decider.unit, here.run_s, c.now_s - np.floor(c.now_s / BIN_S) * BIN_S
-    now = here.fits and need <= s.machine.totals.free
+    now = can and need <= s.machine.totals.free
     now = now and is_room(grid, 0, int((off_s + run_s - 1e-6) / BIN_S), count, need)
     if only_now and not now:
         return -1
@@ -228,13 +234,15 @@ def _need(s: State, prices: Floats, job: Job, kept: float) -> int:
     if job.requested_s <= prices[SHORT] or s.clock.now_s - job.submit_s > LONGEST_HOLD_S:
         return whole(job.processors)
     share = np.log(job.requested_s / prices[SHORT]) / np.log(max(prices[RESERVE_RATIO], 1.01))
-    need = min(job.processors + int(np.ceil(kept * min(share, 1.0))), s.machine.totals.processors)
-    return whole(need)
+    most = max(job.processors, powered(s.capacity, s.machine.totals))
+    return whole(min(job.processors + int(np.ceil(kept * min(share, 1.0))), most))
 
 
 @compiled
 def _start(s: State, decider: Lookahead, number: int, here: Foreseen, outlives: bool, count: int) -> None:
-    """Start a job now, beside the nodes that are held if it outlives their reservation's begin."""
+    """Start a job now, beside what is held if it outlives the reservation's begin."""
+    if outlives:
+        take_from_head(s, number, whole(s.jobs[number].processors))
     if here.speed > 0.0:
         want_chosen(s.machine, decider.prices, number, here.speed, outlives, decider.unit)
     keep_held(s.machine, outlives)
@@ -246,8 +254,8 @@ def _start(s: State, decider: Lookahead, number: int, here: Foreseen, outlives: 
 
 @compiled
 def _fill(
-    s: State, decider: Lookahead, ranked: int, averages: Usual, kept: float, held_s: float, is_placed: bool, count: int,
-    quiet: float,
+    s: State, decider: Lookahead, ranked: int, averages: Usual, kept: float, head: int, held_s: float, is_placed: bool,
+    count: int, quiet: float,
 ) -> None:  # fmt: skip
     """Start held jobs on processors that would be idle, in order, if they take almost no brown energy.
 
@@ -260,7 +268,8 @@ def _fill(
         ranked: number of ranked jobs.
         averages: over the machine.
         kept: processors that the longest jobs leave free.
-        held_s: when a job takes the nodes that it holds. [s]
+        head: row of the job that holds what it needs, -1 for none.
+        held_s: when it takes that. [s]
         is_placed: whether the placement of the machine chooses the nodes.
         count: half-hours in the table.
         quiet: how quiet it is, from 0 to 1.
@@ -270,11 +279,13 @@ def _fill(
         number = whole(s.scratch.ranked[r].job)
         job = s.jobs[number]
         need = _need(s, decider.prices, job, kept)
-        if need > s.machine.totals.free or position_of(s.queue, c, number) < 0:
+        if need > s.machine.totals.free or position_of(s.queue, c, number) < 0 or not can_be_next(s, number):
             continue
-        outlives = c.now_s + job.requested_s > held_s
+        outlives = c.now_s + longest_boot_s(s.machine) + job.requested_s > held_s
         here = foresee(s, number, averages, outlives, is_placed)
-        if not here.fits or (outlives and not fits_beside(s.machine, number, whole(job.processors), whole(c.spare))):
+        if not may_be_started(s, number, here):
+            continue
+        if outlives and not leaves_room(s, number, whole(job.processors), head):
             continue
         if not is_placed:
             here = choose_nodes(s.machine, s, decider, number, outlives, count, quiet)
@@ -292,29 +303,31 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
     count, quiet, kept = _prepare(s, decider)
     only_now = first > c.first
     if not only_now:
-        reserved[PROCESSORS], reserved[HOLDS_NODES] = 0.0, 0.0
+        reserved[PROCESSORS], reserved[HOLDS] = 0.0, 0.0
     elif reserved[PROCESSORS] > 0.0:
         occupy(s, grid, count, reserved[START_S], reserved[END_S], int(reserved[PROCESSORS]), 0.0)
     is_placed = not chooses_nodes(s.machine, prices)
-    begin_s, held_s, averages = np.floor(c.now_s / BIN_S) * BIN_S, np.inf, usual(s.machine)
+    begin_s, held_s, head, averages = np.floor(c.now_s / BIN_S) * BIN_S, np.inf, -1, usual(s.machine)
+    counted, boot_s = is_counted(s), longest_boot_s(s.machine)
     ranked = _rank(s, prices, first, averages, decider.unit)
     for r in range(ranked):
         number = whole(s.scratch.ranked[r].job)
         job = s.jobs[number]
         need = _need(s, prices, job, kept)
-        if only_now and need > s.machine.totals.free:
+        if (only_now and need > s.machine.totals.free) or not can_be_next(s, number):
             continue
-        outlives = c.now_s + job.requested_s > held_s
+        outlives = c.now_s + boot_s + job.requested_s > held_s
         here = foresee(s, number, averages, outlives, is_placed)
-        if outlives and not fits_beside(s.machine, number, whole(job.processors), whole(c.spare)):
+        can = may_be_started(s, number, here)
+        if outlives and not leaves_room(s, number, whole(job.processors), head):
             continue
         if here.fits and not is_placed:
             here = choose_nodes(s.machine, s, decider, number, outlives, count, quiet)
-        room_s, earliest = np.inf, -1  # if no nodes have room for it: when some have, and the first half-hour after
-        if not (only_now or here.fits or is_counted(s.machine)):
-            room_s = hold_nodes(s, number)
-            earliest = max(1, int(np.ceil((room_s - begin_s) / BIN_S)))
-        best = _cheapest(s, decider, number, need, here, earliest, count, quiet, only_now)
+        room_s, earliest = np.inf, -1  # if it cannot start: when it can, and the first half-hour after
+        if not (only_now or can or counted):
+            room_s = hold_for(s, number)
+            earliest = max(1, int(min(np.ceil((room_s - begin_s) / BIN_S), BINS)))
+        best = _cheapest(s, decider, number, need, here, can, earliest, count, quiet, only_now)
         if best == 0:
             _start(s, decider, number, here, outlives, count)
         elif best > 0:
@@ -323,8 +336,8 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
             occupy(s, grid, count, start_s, reserved[END_S], job.processors, 0.0)
             only_now = True
             if earliest > 0:
-                held_s, reserved[HOLDS_NODES] = room_s if best <= earliest else start_s, 1.0
-    _fill(s, decider, whole(ranked), averages, kept, held_s, is_placed, count, quiet)
+                head, held_s, reserved[HOLDS] = number, room_s if best <= earliest else start_s, 1.0
+    _fill(s, decider, whole(ranked), averages, kept, head, held_s, is_placed, count, quiet)
 
 
 @decide.register(Lookahead)
@@ -335,7 +348,7 @@ def start_the_cheapest(decider: Lookahead, s: State) -> None:
         begin_memory(s, memory)
     half_hour = np.floor(c.now_s / BIN_S)  # an arrival at the instant of a tick replaces the tick
     alone = c.arrived == last[ARRIVED] + 1 and c.running == last[RUNNING] and c.last - c.first > 1
-    alone = alone and half_hour == last[HALF_HOUR] and last[HOLDS_NODES] == 0.0  # what is left of nodes is not kept
+    alone = alone and half_hour == last[HALF_HOUR] and last[HOLDS] == 0.0  # what is left beside it is not kept
     remember(s, memory, decider.weights[MEMORY] * 3600.0)
     _pass(s, decider, c.last - 1 if alone else c.first)
     last[ARRIVED], last[RUNNING], last[HALF_HOUR] = c.arrived, c.running, half_hour

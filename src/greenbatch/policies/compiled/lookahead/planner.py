@@ -12,8 +12,8 @@ from greenbatch.policies.compiled.lookahead.arrivals import WIDTHS
 from greenbatch.policies.compiled.lookahead.forecast import BINS, ROWS
 from greenbatch.policies.compiled.lookahead.weights import INPUTS, NODE_NUMBERS, NODE_WEIGHTS, PRICES
 
-(START_S, END_S, PROCESSORS, HOLDS_NODES, ARRIVED, RUNNING, HALF_HOUR) = LAST = range(7)
-"""Fields of `Lookahead.last`: the reservation, which has 0 processors if there is none, and whether it is one of nodes;
+(START_S, END_S, PROCESSORS, HOLDS, ARRIVED, RUNNING, HALF_HOUR) = LAST = range(7)
+"""Fields of `Lookahead.last`: the reservation, which has 0 processors if there is none, and whether it holds more;
 and, at the last decision, the number of jobs submitted, the number of running jobs and the half-hour."""
 
 
