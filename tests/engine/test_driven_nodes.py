@@ -16,7 +16,7 @@ from test_driven import restarts, rule_sets
 from test_node_machine import jobs_for, node_clusters, placed_on
 
 import greenbatch as gb
-from greenbatch.cluster import Cluster, NodeGroup
+from greenbatch.cluster import Cluster, DvfsLevel, NodeGroup
 from greenbatch.energy import Site
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.program import Program
@@ -201,9 +201,18 @@ def test_what_a_view_does_not_show_is_refused(name: str, changed: dict[str, Any]
         driver_of(scheduler(name), four_wide(), replace(TWO_NODES, **changed), Rules())
 
 
-def test_dvfs_levels_are_refused() -> None:
-    with pytest.raises(InputError, match="do not show DVFS levels"):
-        driver_of(scheduler("fcfs+easy"), four_wide(), TWO_NODES, Rules(dvfs_level=1))
+def test_a_level_of_the_rules_is_kept() -> None:
+    """At half of the speed and a tenth of the power, two jobs run at once under the cap; at the highest level, none."""
+    node = NodeGroup(name="n", count=2, processors=4, static_power_w=20.0, idle_fraction=1.0)
+    cluster = Cluster.of_nodes((node,), dvfs=(DvfsLevel(speed=0.5, power=0.1),))
+    columns = {
+        "submit_s": np.zeros(4),
+        "run_time_s": np.full(4, 5.0),
+        "processors": np.ones(4),
+        "power_w": np.full(4, 100.0),
+    }
+    jobs, rules = Workload.from_columns("w", columns), Rules(dvfs_level=1, power_cap_w=65.0)
+    assert same_schedule(scheduler("fcfs+easy"), jobs, cluster, None, rules).start_s.tolist() == [0.0, 0.0, 10.0, 10.0]
 
 
 # ---------------------------------------------------------------- views and answers that are not possible

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import greenbatch as gb
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.energy import Site, Storage
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.entry_points import with_decider
@@ -20,8 +21,8 @@ from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
-from greenbatch.engine.views.codec import imagined
 from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.imagined import Imagination
 from greenbatch.engine.views.interface import View
 from greenbatch.engine.views.session import Session
 from greenbatch.errors import InputError
@@ -38,6 +39,10 @@ from driven import run_from_views
 from small_windows import CLUSTER, changed_later, site_of, windows
 
 PLANNER = "gas-marl-plus@lublin-256"
+NODES = Cluster.of_nodes([
+    NodeGroup(name="slow", count=3, processors=CLUSTER.processors // 4, static_power_w=50.0, idle_fraction=0.5),
+    NodeGroup(name="fast", count=1, processors=CLUSTER.processors // 4, static_power_w=90.0, speed=2.0),
+])  # fmt: skip
 
 
 def starts(name: str, jobs: Workload, site: Site) -> np.ndarray[Any, Any]:
@@ -65,7 +70,7 @@ def test_a_live_batch_system_gets_the_same_starts(window: tuple[Workload, Site])
 # ---------------------------------------------------------------- forks
 
 
-def forked(jobs: Workload, site: Site, at: int) -> tuple[Outcome, View, Any, Any]:
+def forked(jobs: Workload, site: Site, at: int, cluster: Cluster = CLUSTER) -> tuple[Outcome, View, Any, Any]:
     """A schedule of the planner, its view at a decision, the state that runs on from there, and the planner then.
 
     Its lag, which depends on a schedule of the jobs so far, has no effect.
@@ -79,20 +84,32 @@ def forked(jobs: Workload, site: Site, at: int) -> tuple[Outcome, View, Any, Any
         caught.append((view, fork(decider._replace(weights=weights))))
         return decider._replace(weights=weights)
 
-    driver = ViewDriver(program, None, CLUSTER, rules, steer=catch)
-    session = Session(jobs, CLUSTER, site, rules, program)
+    driver = ViewDriver(program, None, cluster, rules, steer=catch)
+    session = Session(jobs, cluster, site, rules, program)
     while (view := session.view()) is not None:
         session.apply(driver.decide(view))
     view, decider = caught[at % len(caught)]
-    (future,) = truth(jobs, CLUSTER, site, rules).futures(view, 1, np.inf)
-    return session.outcome(), view, imagined(view, future, program, rules), decider
+    (future,) = truth(jobs, cluster, site, rules).futures(view, 1, np.inf)
+    return session.outcome(), view, Imagination(program, cluster, rules)(view, future), decider
 
 
 @settings(max_examples=6, deadline=None)
 @given(window=windows(), at=st.integers(0, 100))
 def test_the_true_future_comes_true(window: tuple[Workload, Site], at: int) -> None:
+    comes_true(window, at, CLUSTER)
+
+
+@pytest.mark.plain
+@settings(max_examples=6, deadline=None)
+@given(window=windows(12), at=st.integers(0, 100))
+def test_the_true_future_comes_true_on_nodes(window: tuple[Workload, Site], at: int) -> None:
+    comes_true(window, at, NODES)
+
+
+def comes_true(window: tuple[Workload, Site], at: int, cluster: Cluster) -> None:
+    """What is simulated from a view with the true future is what happens."""
     jobs, site = window
-    outcome, view, state, decider = forked(jobs, site, at)
+    outcome, view, state, decider = forked(jobs, site, at, cluster)
     with_decider("run", state, decider)(state, decider)
     coming = jobs.job_id[np.argsort(jobs.submit_s, kind="stable")[view.submitted :]]
     ids = np.concatenate([view.job_id, coming])

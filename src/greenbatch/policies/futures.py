@@ -15,12 +15,14 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
 from greenbatch.energy.forecasts import ForecastModel, forecast_of
+from greenbatch.engine.machine.dvfs import levels_of
 from greenbatch.engine.power.protocol import Power, power_of
 from greenbatch.engine.records import Floats, Ints
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.state import work_s
-from greenbatch.engine.views.codec import Arrivals, Future, power_of_view
-from greenbatch.engine.views.interface import Running, Supply, View
+from greenbatch.engine.state import attributes_of, work_s
+from greenbatch.engine.views.codec import power_of_view
+from greenbatch.engine.views.imagined import Arrivals, Future
+from greenbatch.engine.views.interface import Attributes, Running, Supply, View
 from greenbatch.workload import Workload
 
 RUN = 16
@@ -40,7 +42,9 @@ class Truth:
     workload: Workload
     power: Power
     run_s: Floats
-    """Run time of each job, shape (n,). [s]"""
+    """Run time of each job, shape (n,); on nodes at speed 1, at the level of the rules. [s]"""
+    speed: Floats
+    """Of each node, empty for a pool."""
     order: Ints
     """Rows of the jobs in order of submission, shape (n,)."""
     by_id: Ints
@@ -55,9 +59,14 @@ class Truth:
         rows = rows[jobs.submit_s[rows] < until_s]
         arrivals = Arrivals(
             jobs.submit_s[rows], self.run_s[rows], jobs.requested_time_s[rows], jobs.processors[rows],
-            np.nan_to_num(jobs.power_w[rows]),
+            np.nan_to_num(jobs.power_w[rows]), Attributes(*attributes_of(jobs)[rows].T),
         )  # fmt: skip
-        return [Future(self._of(view.job_id), self._of(view.running.job_id), arrivals, self.power)][:count]
+        running_run_s = self._of(view.running.job_id)
+        if self.speed.size:
+            slowest = np.full(len(running_run_s), np.inf)
+            np.minimum.at(slowest, view.placements.running, self.speed[view.placements.node])
+            running_run_s = running_run_s / slowest
+        return [Future(self._of(view.job_id), running_run_s, arrivals, self.power)][:count]
 
     def _of(self, job_id: Ints) -> Floats:
         """Run times of some jobs. [s]"""
@@ -69,7 +78,9 @@ def truth(workload: Workload, cluster: Cluster, site: Site | None, rules: Rules)
     """The future of a window as it comes; it must not depend on the schedule when some jobs are submitted."""
     order, by_id = (np.argsort(column, kind="stable") for column in (workload.submit_s, workload.job_id))
     bare = None if site is None else replace(site, grid=None, storage=None)  # brown energy is that without a battery
-    return Truth(workload, power_of(bare), work_s(workload, cluster, rules), order, by_id)
+    speed = np.repeat([group.speed for group in cluster.groups], [group.count for group in cluster.groups])
+    run_s = work_s(workload, cluster, rules) / (levels_of(cluster)[rules.dvfs_level].speed if cluster.on_nodes else 1.0)
+    return Truth(workload, power_of(bare), run_s, speed if cluster.on_nodes else np.zeros(0), order, by_id)
 
 
 @dataclass
@@ -80,8 +91,8 @@ class Sampler:
     """Standard deviation of the logarithm of the error of the forecast a day ahead."""
     seed: int
     job_id: set[int] = field(default_factory=set)
-    arrived: list[tuple[float, float, int, float]] = field(default_factory=list)
-    """Submission [s], requested time [s], processors and power [W] of each job, in order of submission."""
+    arrived: list[tuple[float, ...]] = field(default_factory=list)
+    """Submission [s], requested time [s], processors, power [W] and attributes of each job, in order of submission."""
     shares: list[float] = field(default_factory=list)
     """Run time over requested time of the jobs that have ended."""
     running: Running | None = None
@@ -94,7 +105,7 @@ class Sampler:
                 self.job_id.add(number)
                 self.arrived.append(
                     (float(queue.submit_s[row]), float(queue.requested_time_s[row]), int(queue.processors[row]),
-                     float(queue.power_w[row]))
+                     float(queue.power_w[row]), *(float(column[row]) for column in queue.attributes))
                 )  # fmt: skip
         if self.running is not None:
             ended = ~np.isin(self.running.job_id, view.running.job_id)
@@ -145,10 +156,10 @@ def _arrivals(view: View, seen: Floats, until_s: float, rng: np.random.Generator
             submit_s = at_s + np.cumsum(gap_s[first : first + RUN])
             rows.append(np.column_stack([submit_s, seen[first + 1 : first + 1 + RUN, 1:]]))
             at_s, first = float(submit_s[-1]), int(rng.integers(len(gap_s)))
-    table = np.concatenate(rows) if rows else np.zeros((0, 4))
+    table = np.concatenate(rows) if rows else np.zeros((0, 4 + len(Attributes._fields)))
     table = table[table[:, 0] < until_s]
-    submit_s, requested_s, processors, power_w = (np.ascontiguousarray(column) for column in table.T)
-    return Arrivals(submit_s, requested_s, requested_s, processors.astype(np.int64), power_w)
+    submit_s, requested_s, processors, power_w, *rest = (np.ascontiguousarray(column) for column in table.T)
+    return Arrivals(submit_s, requested_s, requested_s, processors.astype(np.int64), power_w, Attributes(*rest))
 
 
 def _weather(view: View, until_s: float, error: float, seed: int) -> Power:

@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from greenbatch.cluster import Cluster
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.views.imagined import Imagination
 from greenbatch.engine.views.interface import Attributes, Decision, Predicted, Queue, Start, View
 from greenbatch.policies.orders import Order
-from greenbatch.policies.plans import Plans, Weights
+from greenbatch.policies.plans import Plans, Weights, in_order
 
 MOST_JOBS = 256
 """Jobs that are planned, the first ones by submission; the others wait behind."""
@@ -31,7 +33,7 @@ class OrderPlanner:
     """The policy."""
 
     def __init__(
-        self, search: Search, weights: Weights, budget: int, seed: int, program: Program, rules: Rules
+        self, search: Search, weights: Weights, budget: int, seed: int, program: Program, cluster: Cluster, rules: Rules
     ) -> None:  # fmt: skip
         """Begin without an order.
 
@@ -40,11 +42,12 @@ class OrderPlanner:
             weights: what plans are valued by.
             budget: largest number of plans of a search.
             seed: seed of the random numbers.
-            program: the scheduler, for its backfilling.
+            program: the scheduler, for its backfilling and placement.
+            cluster: the machines.
             rules: how the batch system reacts.
         """
         self._search, self._weights, self._budget, self._seed = search, weights, budget, seed
-        self._program, self._rules = program, rules
+        self._imagination = Imagination(in_order(program), cluster, rules)
         self._order: list[int] = []
         self._submitted = 0
         self.searches = self.evaluations = 0
@@ -75,7 +78,7 @@ class OrderPlanner:
         if count == 1:
             return order
         previous = [rows[number] for number in order if rows[number] < count]
-        plans = Plans(seen, self._program, self._rules, self._weights)
+        plans = Plans(seen, self._imagination, self._weights)
         if math.factorial(count) <= self._budget:
             best = max(map(list, itertools.permutations(previous)), key=plans.value)
         else:

@@ -19,16 +19,14 @@ from greenbatch.engine.entry_points import no_rule, with_decider
 from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import SHORT_S, Floats, Ledger
-from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
-from greenbatch.engine.views.codec import Arrivals, Future, imagined, power_of_view
+from greenbatch.engine.views.codec import power_of_view
+from greenbatch.engine.views.imagined import NO_ARRIVALS, Future, Imagination
 from greenbatch.engine.views.interface import NO_COSTS, Costs, Queue, View
 from greenbatch.policies.orders import Order
 
-_NOTHING, _NONE = np.zeros(0), np.zeros(0, np.int64)
 MOST_REPEATS = 4
 """A search ends when it has asked for this many times as many plans as it may simulate."""
-NO_ARRIVALS = Arrivals(_NOTHING, _NOTHING, _NOTHING, _NONE, _NOTHING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +66,19 @@ def value(energy: Ledger, bounded_slowdown: Floats, weights: Weights, costs: Cos
 class Plans:
     """The plans of one search, each simulated once."""
 
-    def __init__(self, view: View, program: Program, rules: Rules, weights: Weights) -> None:
+    def __init__(self, view: View, imagination: Imagination, weights: Weights) -> None:
         """Prepare the present.
 
         Args:
-            view: a view of a pool; all its waiting jobs are planned.
-            program: the scheduler, for its backfilling and settings.
-            rules: how the batch system reacts.
+            view: a view; all its waiting jobs are planned.
+            imagination: of a scheduler `in_order`.
             weights: what plans are valued by.
         """
         running, queue = view.running, view.queue
         future = Future(
             queue.requested_time_s, running.expected_end_s - running.start_s, NO_ARRIVALS, power_of_view(view)
         )
-        self._state = imagined(view, future, _in_order(program), rules)
+        self._state = imagination(view, future)
         self._state.rules.accrue, self._state.clock.accrued_s = 1, view.now_s
         self._count, self._weights, self._known = len(view.job_id), weights, dict[tuple[int, ...], float]()
         self._costs = view.supply.costs
@@ -128,7 +125,7 @@ def rounds(plans: Plans, orders: int, budget: int) -> Iterator[int]:
         yield k
 
 
-def _in_order(program: Program) -> Program:
+def in_order(program: Program) -> Program:
     """A scheduler whose jobs have fixed scores, with the backfilling and settings of another."""
     return replace(program, policy=None, score=_by_submission, fixed=True)
 

@@ -17,8 +17,8 @@ from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.views.codec import Future, imagined
 from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.imagined import Future, Imagination
 from greenbatch.engine.views.interface import Decision, View
 from greenbatch.policies.compiled.lookahead.weights import NUMBERS
 from greenbatch.policies.compiled.rolling import Objective, attempt_of
@@ -85,10 +85,11 @@ class RollingHorizon:
         Args:
             plan: what it tries.
             knowledge: what it knows of the future.
-            cluster: the machine, a pool.
+            cluster: the machines.
             rules: how the batch system reacts.
         """
-        self._plan, self._knowledge, self._rules = plan, knowledge, rules
+        self._plan, self._knowledge = plan, knowledge
+        self._imagination = Imagination(plan.base, cluster, rules)
         self._tick, self._best = -np.inf, 0
         shown = replace(rules, backfill_depth=0)  # a view shows the jobs that are looked at
         self._driver = ViewDriver(plan.base, None, cluster, shown, steer=self._steer)
@@ -112,7 +113,7 @@ class RollingHorizon:
         plan, (count, until_s) = self._plan, self._plan.effort(view)
         aim, prices_j = Objective(until_s, plan.slowdown_j, plan.idle_w, LEFT_SHARE), np.zeros(len(plan.weights))
         for future in self._knowledge.futures(view, count, until_s):
-            state = imagined(view, future, plan.base, self._rules)
+            state = self._imagination(view, future)
             attempt = attempt_of(state, decider)
             for k, weights in enumerate(plan.weights):
                 prices_j[k] += attempt(fork(state), fork(decider._replace(weights=weights)), aim)

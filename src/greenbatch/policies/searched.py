@@ -98,10 +98,11 @@ def _program(
     name: str, search: Search, *, eta: float, renewable: float, cost: float, carbon: float, evaluations: float,
     seed: float,
 ) -> Program:  # fmt: skip
-    def policy(program: Program, _: Workload, __: Cluster, ___: Site | None, rules: Rules) -> OrderPlanner:
+    def policy(program: Program, _: Workload, cluster: Cluster, __: Site | None, rules: Rules) -> OrderPlanner:
         from greenbatch.policies.order_planner import OrderPlanner
         from greenbatch.policies.plans import Weights
 
-        return OrderPlanner(search, Weights(renewable, eta, cost, carbon), int(evaluations), int(seed), program, rules)
+        weights = Weights(renewable, eta, cost, carbon)
+        return OrderPlanner(search, weights, int(evaluations), int(seed), program, cluster, rules)
 
     return Program(name=name, row=name, policy=policy)

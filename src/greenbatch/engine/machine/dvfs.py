@@ -6,12 +6,13 @@ is that at the highest level; at a lower one it is longer in the same proportion
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from greenbatch.cluster import Cluster, DvfsLevel
 from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.errors import InputError
 
@@ -39,6 +40,16 @@ def level_of(cluster: Cluster, level: int, *, field: str) -> DvfsLevel:
     return levels[level]
 
 
+def _slow_down(demands: Any, level: DvfsLevel, rows: Any = slice(None)) -> None:
+    demands["pace"][rows], demands["draw"][rows] = level.speed, level.power
+
+
+def run_at(state: State, cluster: Cluster, rules: Rules) -> None:
+    """Let all jobs of a state made from a view run at the level of the rules: what they request is longer already."""
+    if rules.dvfs_level and isinstance(state.machine, Nodes):
+        _slow_down(cast(Any, state.machine.demands), levels_of(cluster)[rules.dvfs_level])
+
+
 def set_level(state: State, cluster: Cluster, level: int, position: int | None = None, *, field: str) -> None:
     """Let a waiting job, or every job, start at a level.
 
@@ -59,7 +70,7 @@ def set_level(state: State, cluster: Cluster, level: int, position: int | None =
     demands: Any = state.machine.demands
     longer = demands["pace"][rows] / chosen.speed
     demands["dvfs_level"][rows] = level
-    demands["pace"][rows], demands["draw"][rows] = chosen.speed, chosen.power
+    _slow_down(demands, chosen, rows)
     jobs: Any = state.jobs
     for table in (jobs, demands):
         table["requested_s"][rows] *= longer

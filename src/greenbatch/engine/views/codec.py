@@ -1,15 +1,12 @@
 """A state as a view, which is what a policy sees of it, and a view as a state, in which compiled policies decide.
 
 The state of a view is that of a simulation, as far as the view contains one: waiting jobs, running jobs by expected
-end, the forecast and the clock. Nothing else is required, so a view of a live queue is sufficient. A planner tries what
-it might do in forks of such states, with a future: how long jobs run, which ones come, and what power there will be.
-Nothing here knows whether a future is true or imagined.
+end, the forecast and the clock. Nothing else is required, so a view of a live queue is sufficient.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -23,11 +20,8 @@ from greenbatch.engine.power.build import seen_storage, supply_of_series
 from greenbatch.engine.power.costs import no_costs
 from greenbatch.engine.power.protocol import Power, power_of
 from greenbatch.engine.prediction.known import Predictors, no_predictor, predicts
-from greenbatch.engine.prepare import rule_settings
-from greenbatch.engine.program import Program
 from greenbatch.engine.records import (
     Downtime,
-    Floats,
     Int32s,
     Ints,
     MachineTotals,
@@ -37,11 +31,10 @@ from greenbatch.engine.records import (
     record_of,
     table_of,
 )
-from greenbatch.engine.rules import Rules
 from greenbatch.engine.scores import queue_now
-from greenbatch.engine.state import State, allocate, log_rows, set_rules
+from greenbatch.engine.state import State, allocate, log_rows
 from greenbatch.engine.views import interface as seen
-from greenbatch.engine.views.interface import CAUSES, NOT_PREDICTED, NOWHERE, Placements, View, types_of
+from greenbatch.engine.views.interface import CAUSES, NOWHERE, Placements, View, types_of
 
 # ---------------------------------------------------------------- a state as a view
 
@@ -226,69 +219,3 @@ def power_of_view(view: View, *, stored: bool = False) -> Power:
     costs = supply.costs.at(rows) if supply.costs.import_price_per_kwh.shape[0] else storage and no_costs(n)
     renewable_w, limit_w = (np.asarray(each, np.float64) for each in (supply.renewable_w, supply.load_limit_w))
     return supply_of_series(slots, renewable_w[rows], costs, storage, limit_w[rows] if limit_w.shape[0] else None)
-
-
-# ---------------------------------------------------------------- a view with a future as a state
-
-
-class Arrivals(NamedTuple):
-    """Jobs to come in order of submission, columns of shape (f,)."""
-
-    submit_s: Floats
-    """Not before now. [s]"""
-    run_s: Floats
-    """Run times, > 0. [s]"""
-    requested_s: Floats
-    """Requested times, > 0. [s]"""
-    processors: Ints
-    power_w: Floats
-    """Power of each job as a whole. [W]"""
-
-
-class Future(NamedTuple):
-    """What happens after a view."""
-
-    waiting_run_s: Floats
-    """Run time of each waiting job, in the order of the view, shape (q,). [s]"""
-    running_run_s: Floats
-    """Run time of each running job since its start, shape (r,). [s]"""
-    arrivals: Arrivals
-    """The jobs to come."""
-    power: Power
-    """The renewable power to come."""
-
-
-def imagined(view: View, future: Future, program: Program, rules: Rules) -> State:
-    """The state of a simulation at a view, which runs on as a future says.
-
-    Args:
-        view: the view, of a pool.
-        future: what happens after it.
-        program: who decides; its settings.
-        rules: how the batch system reacts.
-    """
-    coming, waiting = future.arrivals, len(view.job_id)
-    more = len(coming.submit_s)
-    state = state_of(_with_arrivals(view, coming), attributes=False)
-    state = state._replace(power=future.power)
-    set_rules(state, rules, rule_settings(program))
-    jobs: Any = state.jobs
-    jobs["run_s"] = np.concatenate([future.waiting_run_s, coming.run_s, future.running_run_s])
-    end_s, ending, clock = view.running.start_s + future.running_run_s, cast(Any, state.ending), cast(Any, state.clock)
-    order, running = np.argsort(end_s, kind="stable"), len(end_s)
-    ending[:running] = ending[:running][order]
-    ending["end_s"][:running] = np.maximum(end_s[order], view.now_s)
-    clock["last"] = waiting
-    rows = np.arange(waiting, waiting + more)
-    return state._replace(arrivals=np.concatenate([np.zeros(view.submitted, np.int64), rows]))
-
-
-def _with_arrivals(view: View, coming: Arrivals) -> View:
-    """The view as if the jobs to come were waiting behind the others, so that the state has rows for them."""
-    behind: dict[str, Any] = {
-        "submit_s": coming.submit_s, "requested_time_s": coming.requested_s, "processors": coming.processors,
-        "power_w": coming.power_w, "user": np.full(len(coming.submit_s), -1.0),
-    }  # fmt: skip
-    queue, running = view.queue, view.running._replace(expected_time_s=np.zeros(0))
-    longer: dict[str, Any] = {name: np.concatenate([getattr(queue, name), more]) for name, more in behind.items()}
-    return replace(view, queue=queue._replace(**longer, predicted=NOT_PREDICTED), running=running)

@@ -18,6 +18,7 @@ from greenbatch.engine.capabilities import features_of, refuse_program
 from greenbatch.engine.codes import BACKFILL, BAD_SCORE, BY_POLICY, BY_SCORE, CHARGES_FOREVER, NOBODY, SLOT, WAKE_UP
 from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.failures import check, refuse_command, refuse_scores, rule_may_fail
+from greenbatch.engine.machine.dvfs import run_at
 from greenbatch.engine.machine.idle_nodes import alike, fit
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.resources import machine_of
@@ -203,6 +204,7 @@ class ViewDriver:
         memory.is_plain &= plain
         machine.counts.is_plain, machine.counts.is_uniform = memory.is_plain, uniform
         arrange_nodes(state, self.cluster, self.program)
+        run_at(state, self.cluster, self.rules)
         machine.counts.draws = memory.draws
 
     def _recall(self, state: State, view: View) -> None:

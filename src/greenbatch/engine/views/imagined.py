@@ -1,0 +1,123 @@
+"""A view with a future as a state: a planner tries what it might do in forks of it.
+
+A future says how long jobs run, which ones come, and what power there will be. Nothing here knows whether it is true or
+imagined. On nodes, jobs do not slow each other down there, and what runs stays where it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+
+from greenbatch.cluster import Cluster
+from greenbatch.engine.machine.dvfs import levels_of, run_at
+from greenbatch.engine.machine.node_tables import CONTENTIONS, Nodes, Placement
+from greenbatch.engine.outages import downtimes_of
+from greenbatch.engine.power.protocol import Power
+from greenbatch.engine.prepare import arrange_nodes, rule_settings
+from greenbatch.engine.program import Program
+from greenbatch.engine.records import Floats, Ints, table_of
+from greenbatch.engine.rules import Rules
+from greenbatch.engine.state import State, set_rules
+from greenbatch.engine.views.codec import state_of
+from greenbatch.engine.views.decode_nodes import MachineOfViews
+from greenbatch.engine.views.interface import NOT_PREDICTED, Attributes, View
+
+
+class Arrivals(NamedTuple):
+    """Jobs to come in order of submission, columns of shape (f,)."""
+
+    submit_s: Floats
+    """Not before now. [s]"""
+    run_s: Floats
+    """Run times, > 0, as in `Future`. [s]"""
+    requested_s: Floats
+    """Requested times, > 0. [s]"""
+    processors: Ints
+    power_w: Floats
+    """Power of each job as a whole. [W]"""
+    attributes: Attributes
+    """What else they ask for; nodes need it."""
+
+
+_NONE = np.zeros(0)
+NO_ARRIVALS = Arrivals(
+    _NONE, _NONE, _NONE, np.zeros(0, np.int64), _NONE, Attributes(*[_NONE] * len(Attributes._fields))
+)  # fmt: skip
+
+
+class Future(NamedTuple):
+    """What happens after a view."""
+
+    waiting_run_s: Floats
+    """Run time of each waiting job, on nodes at speed 1 and the level of the rules, in the order of the view. [s]"""
+    running_run_s: Floats
+    """Run time of each running job since its start, shape (r,). [s]"""
+    arrivals: Arrivals
+    """The jobs to come."""
+    power: Power
+    """The renewable power to come."""
+
+
+class Imagination:
+    """Makes states of simulations at views of one cluster, which run on as futures say."""
+
+    def __init__(self, program: Program, cluster: Cluster, rules: Rules) -> None:
+        """Prepare what does not change.
+
+        Args:
+            program: who decides; its settings.
+            cluster: the machines.
+            rules: how the batch system reacts.
+        """
+        self._program, self._cluster, self._rules = program, cluster, rules
+        self._machines = MachineOfViews(cluster) if cluster.on_nodes else None
+        self._downtimes = downtimes_of(program.outages, cluster)
+        self._pace = levels_of(cluster)[rules.dvfs_level].speed
+
+    def __call__(self, view: View, future: Future) -> State:
+        """The state of a view that runs on as a future says."""
+        coming, waiting = future.arrivals, len(view.job_id)
+        longer = _with_arrivals(view, coming)
+        run_s = np.concatenate([future.waiting_run_s, coming.run_s])
+        machine = None if self._machines is None else _working(self._machines.with_room(longer), run_s * self._pace)
+        state = state_of(longer, machine=machine, attributes=False, downtimes=self._downtimes)
+        state = state._replace(power=future.power)
+        set_rules(state, self._rules, rule_settings(self._program))
+        arrange_nodes(state, self._cluster, self._program)
+        run_at(state, self._cluster, self._rules)
+        jobs: Any = state.jobs
+        jobs["run_s"] = np.concatenate([run_s, future.running_run_s])
+        end_s, ending = view.running.start_s + future.running_run_s, cast(Any, state.ending)
+        order, running, clock = np.argsort(end_s, kind="stable"), len(end_s), cast(Any, state.clock)
+        ending[:running] = ending[:running][order]
+        ending["end_s"][:running] = np.maximum(end_s[order], view.now_s)
+        clock["last"] = waiting
+        rows = np.arange(waiting, len(run_s))
+        return state._replace(arrivals=np.concatenate([np.zeros(view.submitted, np.int64), rows]))
+
+
+def _working(machine: Nodes, work_s: Floats) -> Nodes:
+    """A machine on which jobs that do not run yet have some work each, without contention."""
+    demands: Any = machine.demands
+    demands["work_s"][: len(work_s)] = work_s
+    machine.counts.contention = CONTENTIONS["none"]
+    nodes: Any = machine.nodes
+    parts = np.minimum(demands["chunks"][: len(work_s)], len(nodes)).sum() + nodes["processors"].sum()
+    return machine._replace(placed=table_of(Placement, int(parts)))
+
+
+def _with_arrivals(view: View, coming: Arrivals) -> View:
+    """The view as if the jobs to come were waiting behind the others, so that the state has rows for them."""
+    behind: dict[str, Any] = {
+        "submit_s": coming.submit_s, "requested_time_s": coming.requested_s, "processors": coming.processors,
+        "power_w": coming.power_w, "user": np.full(len(coming.submit_s), -1.0),
+    }  # fmt: skip
+    queue, running = view.queue, view.running._replace(expected_time_s=np.zeros(0))
+    longer: dict[str, Any] = {name: np.concatenate([getattr(queue, name), more]) for name, more in behind.items()}
+    attributes = Attributes(*map(np.concatenate, zip(queue.attributes, coming.attributes, strict=True)))
+    queue = queue._replace(**longer, attributes=attributes, predicted=NOT_PREDICTED)
+    job_id = np.concatenate([view.job_id, np.full(len(coming.submit_s), -1)])
+    return replace(view, job_id=job_id, queue=queue, running=running)
