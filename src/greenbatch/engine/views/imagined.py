@@ -13,6 +13,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.machine.dvfs import levels_of, run_at
+from greenbatch.engine.machine.idle_nodes import alike
 from greenbatch.engine.machine.node_tables import CONTENTIONS, Nodes, Placement
 from greenbatch.engine.outages import downtimes_of
 from greenbatch.engine.power.protocol import Power
@@ -82,14 +83,14 @@ class Imagination:
         coming, waiting = future.arrivals, len(view.job_id)
         longer = _with_arrivals(view, coming)
         run_s = np.concatenate([future.waiting_run_s, coming.run_s])
-        machine = None if self._machines is None else _working(self._machines.with_room(longer), run_s * self._pace)
+        machine = None if self._machines is None else _without_contention(self._machines.with_room(longer), len(run_s))
         state = state_of(longer, machine=machine, attributes=False, downtimes=self._downtimes)
         state = state._replace(power=future.power)
         set_rules(state, self._rules, rule_settings(self._program))
         arrange_nodes(state, self._cluster, self._program)
         run_at(state, self._cluster, self._rules)
         jobs: Any = state.jobs
-        jobs["run_s"] = np.concatenate([run_s, future.running_run_s])
+        jobs["run_s"] = np.concatenate([run_s * self._pace, future.running_run_s])
         end_s, ending = view.running.start_s + future.running_run_s, cast(Any, state.ending)
         order, running, clock = np.argsort(end_s, kind="stable"), len(end_s), cast(Any, state.clock)
         ending[:running] = ending[:running][order]
@@ -99,13 +100,12 @@ class Imagination:
         return state._replace(arrivals=np.concatenate([np.zeros(view.submitted, np.int64), rows]))
 
 
-def _working(machine: Nodes, work_s: Floats) -> Nodes:
-    """A machine on which jobs that do not run yet have some work each, without contention."""
-    demands: Any = machine.demands
-    demands["work_s"][: len(work_s)] = work_s
+def _without_contention(machine: Nodes, coming: int) -> Nodes:
+    """A machine on which jobs do not slow each other down, with room to record where so many start."""
+    nodes, demands = cast(Any, machine.nodes), cast(Any, machine.demands)[:coming]
     machine.counts.contention = CONTENTIONS["none"]
-    nodes: Any = machine.nodes
-    parts = np.minimum(demands["chunks"][: len(work_s)], len(nodes)).sum() + nodes["processors"].sum()
+    machine.counts.is_plain, machine.counts.is_uniform = alike(nodes, demands)
+    parts = np.minimum(demands["chunks"], len(nodes)).sum() + nodes["processors"].sum()
     return machine._replace(placed=table_of(Placement, int(parts)))
 
 
