@@ -80,7 +80,13 @@ DRAWN = {"out/site", "out/two-kinds", "out/whatif"}
 """A site, nodes and a question, with their pictures: drawing is half of a command, and tested elsewhere."""
 
 
-@pytest.mark.parametrize("words", RUN.values(), ids=RUN)
+PLAIN = {name: pytest.mark.plain for name in RUN if "slurm-multifactor" in name}
+"""Commands with schedulers on nodes that no other test needs compiled."""
+
+
+@pytest.mark.parametrize(
+    "words", [pytest.param(words, marks=PLAIN.get(name, ()), id=name) for name, words in RUN.items()]
+)
 def test_every_command_in_the_pages_runs(
     words: list[str], workplace: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
