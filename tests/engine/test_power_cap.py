@@ -13,6 +13,7 @@ from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Decision, Start, View
 from greenbatch.errors import InputError
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
@@ -138,3 +139,21 @@ def test_impossible_caps_are_refused() -> None:
     for cap_w in (-1.0, np.nan, np.inf, 0.5):
         with pytest.raises(InputError, match="power_cap_w"):
             Rules(power_cap_w=cap_w)
+
+
+class Hungry:
+    """Start each job on the second node."""
+
+    def decide(self, view: View) -> Decision:
+        return Start(0, nodes=(1,))
+
+
+def test_a_policy_that_chooses_nodes_keeps_the_cap_on_them() -> None:
+    """The first node would do; the one that is chosen draws 80 W more than the cap allows."""
+    frugal = NodeGroup(name="frugal", count=1, processors=2, static_power_w=20.0, idle_fraction=0.5)
+    hungry = NodeGroup(name="hungry", count=1, processors=2, static_power_w=200.0, idle_fraction=0.5)
+    jobs = jobs_of(submit_s=[0], run_time_s=[10], processors=[2], power_w=[10.0])
+    cluster = Cluster.of_nodes((frugal, hungry))
+    with pytest.raises(InputError, match="draw too much"):
+        simulate(jobs, cluster, None, Rules(power_cap_w=140.0), scheduler(Hungry))
+    assert simulate(jobs, cluster, None, Rules(power_cap_w=230.0), scheduler(Hungry)).start_s[0] == 0.0

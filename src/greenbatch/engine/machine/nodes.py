@@ -224,6 +224,15 @@ def _candidates(machine: Nodes, demand: Demand, outlives: bool) -> int:
     return count
 
 
+@compiled_small
+def _is_wanted(machine: Nodes, wanted: int, number: int) -> bool:
+    """Whether a node is among the first ones that are wanted."""
+    for k in range(wanted):  # noqa: SIM110  (any() would require reference counting)
+        if machine.lists[k].wanted == number:
+            return True
+    return False
+
+
 class Tried(NamedTuple):
     """What a job would find on its nodes, and change there."""
 
@@ -248,11 +257,11 @@ def place(machine: Nodes, job: int, now_s: float, outlives: bool, is_tried: bool
         job: row of the job, which must fit.
         now_s: the clock. [s]
         outlives: it takes only what the reservation leaves.
-        is_tried: nothing is taken; nodes that are wanted do not count.
+        is_tried: nothing is taken.
 
     """
     demand, counts = machine.demands[job], machine.counts
-    draws, wanted, is_listed = counts.draws, 0 if is_tried else whole(counts.wanted), counts.is_listed
+    draws, wanted, is_listed = counts.draws, whole(counts.wanted), counts.is_listed
     count = machine.nodes.shape[0] if is_listed else _candidates(machine, demand, outlives)
     left, slowest, k = whole(demand.chunks), np.inf, -wanted
     added_w = 0.0 if demand.is_modelled else demand.power_w * demand.draw
@@ -266,8 +275,8 @@ def place(machine: Nodes, job: int, now_s: float, outlives: bool, is_tried: bool
         k += 1
         node = machine.nodes[number]
         chunks = min(most, can_host(node, demand, outlives))
-        is_taken = wanted > 0 and demand.is_spread and node.first >= 0 and machine.shares[node.first].job == job
-        if chunks == 0 or is_taken:  # it was wanted and has a part of the job already
+        once = demand.is_spread or is_tried
+        if chunks == 0 or (once and _is_wanted(machine, min(wanted, wanted + k - 1), number)):  # it has a part already
             continue
         processors = part_of(demand, chunks, left)
         left -= 1 if demand.is_spread else processors

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from greenbatch.engine.records import SHORT_S, Floats, Int32s, Prediction, per_group, per_job
-from greenbatch.machine_code.compile import compiled, compiled_small
+from greenbatch.engine.records import SHORT_S, Floats, Int32s, Ints, Prediction, per_group, per_job
+from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.workload import Workload
 
 BINS = 24
@@ -40,6 +40,8 @@ RATE = 0.02
 """Step of the weights' learning."""
 UNLIKELY = 0.15
 """Likelihood of a run time that is shorter than a like job has been running."""
+KEPT = 256
+"""Distributions of waiting jobs that are kept."""
 SEEN = (0.5, 2.5, 6.0)
 """Weights of the most special expert, in jobs, from which on another set of mixing weights is used."""
 
@@ -61,6 +63,10 @@ class Mixture(NamedTuple):
     """Logarithm of each expert's probabilities for the job in question, shape (LEVELS, BINS)."""
     mass: Floats
     """Distribution of the job in question, shape (BINS,)."""
+    kept_keys: Ints
+    """What the distributions depended on that are kept for waiting jobs, see `_key`, shape (KEPT + 1, LEVELS + 4)."""
+    kept: Floats
+    """These distributions, shape (KEPT, BINS)."""
     since_s: Floats
     """While jobs are predicted: start of the first running job of each group of like ones, infinite for none. [s]"""
 
@@ -152,6 +158,41 @@ def predict(p: Mixture, number: int, requested_s: float, elapsed_s: float, sibli
         p.mass[b] /= total
 
 
+@compiled_small
+def _key(p: Mixture, number: int, requested_s: float, siblings_s: float) -> int:
+    """Write what the distribution of a waiting job depends on to the last row of ``kept_keys``; return its place.
+
+    That is the rows of the experts that have seen jobs, the mixing weights, the bins of request and like jobs, and how
+    many jobs have been learned from. An expert that has seen none says what the more general one does.
+    """
+    last = p.kept_keys.shape[0] - 1
+    key, mixed = p.kept_keys[last], 0
+    for level in range(LEVELS):
+        row = p.group[number, level]
+        key[level] = row if p.counts[row, BINS] > 0.0 else -1
+        mixed = (31 * mixed + key[level]) & 0xFFFFFF
+    key[LEVELS], key[LEVELS + 1] = _bucket(p, number), bin_of(requested_s)
+    key[LEVELS + 2] = bin_of(siblings_s) if siblings_s > SHORTEST_S else 0
+    return whole((31 * (31 * mixed + key[LEVELS + 1]) + key[LEVELS + 2]) % last)
+
+
+@compiled
+def predict_waiting(p: Mixture, number: int, requested_s: float, siblings_s: float) -> None:
+    """As `predict` for a job that waits: many have the same distribution, which is kept until a job has ended."""
+    at, last, same = _key(p, number, requested_s, siblings_s), p.kept_keys.shape[0] - 1, True
+    for k in range(LEVELS + 4):
+        same = same and p.kept_keys[at, k] == p.kept_keys[last, k]
+    if not same:
+        predict(p, number, requested_s, 0.0, siblings_s)
+        for b in range(BINS):
+            p.kept[at, b] = p.mass[b]
+        for k in range(LEVELS + 4):
+            p.kept_keys[at, k] = p.kept_keys[last, k]
+        return
+    for b in range(BINS):
+        p.mass[b] = p.kept[at, b]
+
+
 @compiled
 def quantile_s(p: Mixture, share: float, requested_s: float, elapsed_s: float) -> float:
     """A quantile of the run time of the job in question, interpolated in the logarithm. [s]"""
@@ -191,6 +232,7 @@ def learn_run_time(p: Mixture, number: int, requested_s: float, run_s: float) ->
         if counted < BINS - 1:
             p.counts[row, counted + 1] += SPREAD
         p.counts[row, BINS] += 1.0
+    p.kept_keys[p.kept_keys.shape[0] - 1, LEVELS + 3] += 1  # what is kept is out of date
     weight = p.bins[1, b] = min(p.bins[1, b] + 1.0, 1000.0)
     p.bins[2, b] += (run_s - p.bins[2, b]) / weight
     p.bins[3, b] += (1.0 / max(run_s, SHORT_S) - p.bins[3, b]) / weight
@@ -202,7 +244,10 @@ def fill_from_mixture(
 ) -> None:  # fmt: skip
     """Median, 10 % and 90 % quantiles, mean, and E[1 / max(run time, 10 s)]."""
     since_s = p.since_s[p.group[number, 4]]
-    predict(p, number, requested_s, elapsed_s, max(0.0, now_s - since_s))
+    if elapsed_s > 0.0:
+        predict(p, number, requested_s, elapsed_s, max(0.0, now_s - since_s))
+    else:
+        predict_waiting(p, number, requested_s, max(0.0, now_s - since_s))
     job.expected_time_s = quantile_s(p, 0.5, requested_s, elapsed_s)
     job.shortest_time_s = quantile_s(p, 0.1, requested_s, elapsed_s)
     job.longest_time_s = quantile_s(p, 0.9, requested_s, elapsed_s)
@@ -216,7 +261,8 @@ def fill_from_mixture(
 def no_mixture() -> Mixture:
     """Another predicts."""
     none = np.zeros((0, 0))
-    return Mixture(np.zeros((0, LEVELS), np.int32), none, none, none, none, np.zeros(0), np.zeros(0))
+    no_keys = np.zeros((0, LEVELS + 4), np.int64)
+    return Mixture(np.zeros((0, LEVELS), np.int32), none, none, none, none, np.zeros(0), no_keys, none, np.zeros(0))
 
 
 def new_mixture(workload: Workload) -> Mixture:
@@ -237,4 +283,5 @@ def new_mixture(workload: Workload) -> Mixture:
     bins = np.array([upper_s, np.zeros(BINS), middle_s, 1.0 / np.maximum(middle_s, SHORT_S)])
     weights = np.full((len(SEEN) + 1, LEVELS), 1.0 / LEVELS)
     counts, logs, since_s = np.zeros((rows, BINS + 1)), np.zeros((LEVELS, BINS)), np.full(rows, np.inf)
-    return Mixture(group, counts, weights, bins, logs, np.zeros(BINS), since_s)
+    keys, kept = np.full((KEPT + 1, LEVELS + 4), -1), np.zeros((KEPT, BINS))
+    return Mixture(group, counts, weights, bins, logs, np.zeros(BINS), keys, kept, since_s)

@@ -97,11 +97,14 @@ def cheapest_start(
 ) -> float:  # fmt: skip
     """The cheapest start of a job that the machine and the reservation allow, infinite if there is none. [s]
 
-    If ``earliest_s`` is later than now, the job cannot start before. ``scratch.surplus`` must cover the time
-    from now to the horizon plus the job's requested time.
+    If ``earliest_s`` is later than now, the job cannot start before. Beside a reservation only a start now matters: any
+    later one that is cheaper is given, or none at all. ``scratch.surplus`` must cover the time from now to the horizon
+    plus the job's requested time.
     """
     c, job, power_w = s.clock, s.jobs[number], here.power_w
     run_s = min(here.run_s, job.requested_s)  # the forecast covers no more: slow nodes are not told apart
+    if reserved > 0 and _room(s, c.now_s, c.now_s + run_s, reserved_s, reserved_end_s, reserved) < need:
+        return np.inf
     segments, count = s.scratch.surplus, c.segments
     price = decider.hold_price_j / max(run_s, 10.0) + decider.idle_price_w * job.processors
     best_s, best_j = np.inf, np.inf
@@ -116,6 +119,8 @@ def cheapest_start(
             is_held = earliest_s > c.now_s
             if is_held or _room(s, at_s, at_s + run_s, reserved_s, reserved_end_s, reserved) >= need:
                 best_s, best_j = at_s, cost_j
+                if reserved > 0 and at_s > c.now_s:
+                    return best_s
         next_s = next_edge_s(at_s, 0.0, s.rules.tick_s)
         gone_j, head = _advance(segments, count, power_w, head, at_s, next_s)
         come_j, tail = _advance(segments, count, power_w, tail, at_s + run_s, next_s + run_s)

@@ -17,6 +17,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.backfill import leaves_room, take_from_head
+from greenbatch.engine.capacity.units import is_fixed
 from greenbatch.engine.codes import BY_RULE
 from greenbatch.engine.decide import Rule, decide, fill_scores
 from greenbatch.engine.limits import can_start
@@ -28,7 +29,16 @@ from greenbatch.engine.records import Job
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
-from greenbatch.engine.timeline import earliest_s, forget_past, occupy, promise, reserve, timeline_of_running
+from greenbatch.engine.timeline import (
+    add_up,
+    change_at,
+    changes_ahead,
+    earliest_s,
+    forget_past,
+    occupy,
+    promise,
+    reserve,
+)
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.policies.compiled.foreseen import is_limited
 from greenbatch.policies.compiled.node_plan import (
@@ -51,18 +61,6 @@ class Conservative(NamedTuple):
     """Order of compression, if scores change."""
 
 
-@compiled
-def _timeline_of_all(s: State) -> int:
-    """Reset the timeline to the running jobs and all reservations; return its number of rows."""
-    count = timeline_of_running(s)
-    for i in range(s.clock.first, s.clock.last):
-        job = s.jobs[s.queue.job[i]]
-        if not np.isnan(job.planned_s):
-            begin_s = max(job.planned_s, s.clock.now_s)
-            count = occupy(s.scratch.timeline, count, begin_s, begin_s + lasts_s(s, job), job.processors)
-    return count
-
-
 @compiled_small
 def lasts_s(s: State, job: Job) -> float:
     """For how long a reservation lasts: as requested, and its nodes may have to boot first. [s]"""
@@ -70,17 +68,47 @@ def lasts_s(s: State, job: Job) -> float:
 
 
 @compiled
+def _timeline_of_all(s: State) -> tuple[int, bool]:
+    """Reset the timeline to the running jobs and all reservations; see `add_up`."""
+    timeline, count = s.scratch.timeline, changes_ahead(s)
+    for i in range(s.clock.first, s.clock.last):
+        job = s.jobs[s.queue.job[i]]
+        if job.planned_s < np.inf:  # and not NaN
+            begin_s = max(job.planned_s, s.clock.now_s)
+            count = change_at(timeline, count, begin_s, -whole(job.processors))
+            count = change_at(timeline, count, begin_s + lasts_s(s, job), whole(job.processors))
+    return add_up(timeline, count)
+
+
+@compiled
+def _plan(s: State, count: int, job: Job) -> int:
+    """Reserve the earliest slot for a job that has none; return the new number of rows."""
+    timeline, processors, length_s = s.scratch.timeline, whole(job.processors), lasts_s(s, job)
+    job.planned_s = earliest_s(timeline, count, processors, length_s, np.inf)
+    if job.planned_s == np.inf:
+        return count
+    return occupy(timeline, count, job.planned_s, job.planned_s + length_s, processors)
+
+
+@compiled
 def _compress(s: State) -> int:
-    """Move reservations earlier, never later, in order of score; return the number of rows of the new timeline."""
-    timeline, count = s.scratch.timeline, _timeline_of_all(s)
-    for k in range(rank_queue(s.queue, s.clock, s.scratch.ranked)):
+    """Move reservations earlier, never later, in order of score; return the number of rows of the new timeline.
+
+    Most stay where they are: that is seen before they are taken out, since a job fits where it is. If jobs run past
+    their requested ends, it may not.
+    """
+    c, timeline, (count, overfull) = s.clock, s.scratch.timeline, _timeline_of_all(s)
+    for k in range(rank_queue(s.queue, c, s.scratch.ranked)):
         job = s.jobs[s.scratch.ranked[k].job]
         if np.isnan(job.planned_s):
             continue
-        begin_s = max(job.planned_s, s.clock.now_s)
-        count = occupy(timeline, count, begin_s, begin_s + lasts_s(s, job), -job.processors)
-        job.planned_s = earliest_s(timeline, count, job.processors, lasts_s(s, job))
-        count = occupy(timeline, count, job.planned_s, job.planned_s + lasts_s(s, job), job.processors)
+        begin_s, processors, length_s = max(job.planned_s, c.now_s), whole(job.processors), lasts_s(s, job)
+        if not overfull and earliest_s(timeline, count, processors, length_s, begin_s) == begin_s:
+            job.planned_s = begin_s
+            continue
+        if begin_s < np.inf:
+            count = occupy(timeline, count, begin_s, begin_s + length_s, -processors)
+        count = _plan(s, count, job)
     return count
 
 
@@ -127,9 +155,10 @@ def _may_start(s: State, number: int, head: int) -> bool:
 
 @compiled_small
 def is_out_of_date(s: State) -> bool:
-    """Whether a job has ended at another time than requested, or runs past its requested end."""
+    """Whether a job has ended at another time than requested or runs past its end, or what is powered varies."""
     c = s.clock
-    return bool(c.early or (c.running > 0 and s.expected[c.expected_first].end_s < c.now_s))
+    overruns = c.running > 0 and s.expected[c.expected_first].end_s < c.now_s
+    return bool(c.early or overruns) or not is_fixed(s.capacity)
 
 
 @compiled_small
@@ -156,16 +185,16 @@ def plan_by_counts(s: State, rule: Rule) -> None:
             fill_scores(s, rule)
         count = _compress(s)
     elif c.slots == 0:
-        count = _timeline_of_all(s)
+        count, _ = _timeline_of_all(s)
     else:
         count = forget_past(timeline, c.slots, c.now_s)
     c.early = 0
     for k in range(first_without_plan(s), c.last):
         number = s.queue.job[k]
         job = s.jobs[number]
-        job.planned_s = earliest_s(timeline, count, job.processors, lasts_s(s, job))
-        promise(s, number, job.planned_s)
-        count = occupy(timeline, count, job.planned_s, job.planned_s + lasts_s(s, job), job.processors)
+        count = _plan(s, count, job)
+        if job.planned_s < np.inf:
+            promise(s, number, job.planned_s)
     c.slots = count
     apply(s, wait_until(start_due(s)))
 

@@ -32,7 +32,7 @@ from greenbatch.engine.backfill import leaves_room, take_from_head
 from greenbatch.engine.capacity.units import powered
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import kind_of
-from greenbatch.engine.limits import can_be_next
+from greenbatch.engine.limits import can_be_next, has_limit
 from greenbatch.engine.machine.interruption import taken
 from greenbatch.engine.machine.power_states import longest_boot_s
 from greenbatch.engine.observe.reward_terms import update_totals
@@ -306,7 +306,7 @@ def _pass(s: State, decider: Lookahead, first: int) -> None:
         reserved[PROCESSORS], reserved[HOLDS] = 0.0, 0.0
     elif reserved[PROCESSORS] > 0.0:
         occupy(s, grid, count, reserved[START_S], reserved[END_S], int(reserved[PROCESSORS]), 0.0)
-    is_placed = not chooses_nodes(s.machine, prices)
+    is_placed = has_limit(s) or not chooses_nodes(s.machine, prices)  # a limit must know which nodes a job takes
     begin_s, held_s, head, averages = np.floor(c.now_s / BIN_S) * BIN_S, np.inf, -1, usual(s.machine)
     counted, boot_s = is_counted(s), longest_boot_s(s.machine)
     ranked = _rank(s, prices, first, averages, decider.unit)
