@@ -395,7 +395,7 @@ def test_a_series_that_ends_while_a_job_waits_for_sun_is_an_error() -> None:
         run(late, POOL, sunny([0.0, 150.0, 0.0, 0.0], 200.0, repeat=False), "fcfs+easy")
 
 
-@pytest.mark.parametrize("name", ["fcfs+easy-irmasim", "rolling", "ga"])
+@pytest.mark.parametrize("name", ["fcfs+easy-irmasim", "rolling", "ga-published"])
 def test_what_does_not_know_the_limit_refuses_it(name: str) -> None:
     with pytest.raises(InputError, match=r"over_limit: is hold, which is not known to"):
         run(ONE, POOL, sunny([200.0], 200.0), name)

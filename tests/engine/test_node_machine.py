@@ -448,7 +448,7 @@ def test_a_job_that_fits_on_no_node_is_refused_in_one_line(columns: dict[str, li
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["rolling", "packer"])
+@pytest.mark.parametrize("name", ["ga-published", "packer"])
 def test_a_scheduler_that_needs_a_pool_says_so(name: str, sun: Site) -> None:
     jobs = Workload.from_columns("w", {"submit_s": [0.0], "run_time_s": [5.0], "processors": [1], "power_w": [5.0]})
     with pytest.raises(InputError, match="cannot place jobs on nodes"):
