@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -335,13 +334,17 @@ def test_a_limit_that_is_never_reached_changes_nothing(window: Any, name: str, s
     np.testing.assert_array_equal(*starts)
 
 
-def test_a_scheduler_driven_from_views_refuses_a_limit(tmp_path: Path) -> None:
-    """It would hold other jobs than the engine does."""
-    jobs = workload([Job(submit_s=0.0, run_s=60.0, requested_s=60.0, processors=1, power_w=10.0)])
-    site = window_site([0.0, 50.0], 3600.0, 150.0, ForecastModel(), 2)
-    given_how = {"restart": lambda _: False, "memory": tmp_path / "memory.npz"}
-    with pytest.raises(InputError, match="load_limit_w: holds jobs, which schedulers that are driven from"):
-        run_from_views(scheduler("fcfs+easy"), jobs, POOL, site, Rules(), **given_how)
+@settings(max_examples=15, deadline=None)
+@given(window=windows(), name=NAMES, above_w=st.integers(0, 200), sigma=st.sampled_from([0.0, 0.5]))
+def test_a_scheduler_driven_from_views_holds_the_same_jobs(
+    tmp_path_factory: pytest.TempPathFactory, window: Any, name: str, above_w: int, sigma: float
+) -> None:
+    """Also one that starts anew with its memory: first reservations are remembered."""
+    jobs, sun, step_s = window
+    site = window_site(sun, step_s, 100 + float(jobs.power_w.max()) + above_w, ForecastModel(sigma=sigma, seed=3), 12)
+    how = {"restart": lambda k: k % 7 == 3, "memory": tmp_path_factory.mktemp("driven") / "memory.npz"}
+    live = run_from_views(scheduler(name), jobs, POOL, site, Rules(), **how)
+    np.testing.assert_array_equal(live.start_s, run(jobs, POOL, site, name).start_s)
 
 
 @settings(max_examples=4, deadline=None)
@@ -395,7 +398,7 @@ def test_a_series_that_ends_while_a_job_waits_for_sun_is_an_error() -> None:
         run(late, POOL, sunny([0.0, 150.0, 0.0, 0.0], 200.0, repeat=False), "fcfs+easy")
 
 
-@pytest.mark.parametrize("name", ["fcfs+easy-irmasim", "rolling", "ga-published"])
+@pytest.mark.parametrize("name", ["fcfs+easy-irmasim", "ga-published"])
 def test_what_does_not_know_the_limit_refuses_it(name: str) -> None:
     with pytest.raises(InputError, match=r"over_limit: is hold, which is not known to"):
         run(ONE, POOL, sunny([200.0], 200.0), name)

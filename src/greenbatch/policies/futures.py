@@ -172,7 +172,8 @@ def _weather(view: View, until_s: float, error: float, seed: int) -> Power:
     series_w = forecast_of(model, series_w, rows, step_s=supply.step_s, window=count, repeats=True)
     edges = supply.start_s[0] + supply.step_s * rows
     costs = supply.costs.at(rows % known)
-    longer = Supply(edges, edges + supply.step_s, series_w, supply.origin_s, supply.step_s, costs)
+    limit_w = supply.load_limit_w[rows % known] if len(supply.load_limit_w) else supply.load_limit_w
+    longer = Supply(edges, edges + supply.step_s, series_w, supply.origin_s, supply.step_s, costs, limit_w)
     power = power_of_view(replace(view, supply=longer))
     slots: Any = power.slots
     slots["forecast"] = known

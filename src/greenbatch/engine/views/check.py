@@ -132,7 +132,8 @@ def _check_supply(view: View, program: Program) -> None:
         if not np.isfinite(supply.origin_s):
             raise _refusal("supply.origin_s", f"is {supply.origin_s}", "give a finite time")
         if len(supply.load_limit_w):
-            refuse(program.name, (), {"import_limit": "hold", "views": True})
+            _check_columns("supply", supply, ("load_limit_w",), len(supply.renewable_w))
+            refuse(program.name, parts_of(program), {"import_limit": "hold"}, program.knows)
     else:
         refuse(program.name, parts_of(program), {"no_supply": True, "views": True}, program.knows)
 
