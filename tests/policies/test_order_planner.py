@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Cluster, NodeGroup
 from greenbatch.engine.observe.stacked import leaves
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.imagined import Imagination
 from greenbatch.engine.views.interface import Decision, Start, View
 from greenbatch.engine.views.session import Session, run_policy
 from greenbatch.errors import InputError
@@ -27,7 +28,7 @@ from greenbatch.policies.compiled.ants import EVAPORATION, FLOOR, GREEDY, built
 from greenbatch.policies.genetic import genetic
 from greenbatch.policies.order_planner import MOST_JOBS, OrderPlanner, Search
 from greenbatch.policies.orders import ascending, large_first
-from greenbatch.policies.plans import Plans, Weights
+from greenbatch.policies.plans import Plans, Weights, in_order
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -59,7 +60,7 @@ def plans_of(jobs: Workload, site: Any, rules: Rules, fill: str, weights: Weight
     program = scheduler(f"fcfs+{fill}").program(jobs)
     view = Session(jobs, CLUSTER, site, rules, program).view()
     assert view is not None
-    return Plans(view, program, rules, weights)
+    return Plans(view, Imagination(in_order(program), CLUSTER, rules), weights)
 
 
 class Followed:
@@ -223,7 +224,7 @@ def test_results_lie_in_the_bands_of_an_independent_search(
         }
     program, measured = scheduler(f"{name}:eta={eta}+{BACKFILLS[fill]}").program(question.window(2500, 256)), []
     for start in (2500, 7000):
-        policy = OrderPlanner(SEARCHES[name], Weights(1.0, eta), 930, 0, program, question.rules)
+        policy = OrderPlanner(SEARCHES[name], Weights(1.0, eta), 930, 0, program, question.cluster, question.rules)
         session = Session(question.window(start, 256), question.cluster, question.site, question.rules, program)
         measured.append(evaluate(run_policy(session, policy)))
         assert 0 < policy.evaluations <= 930 * policy.searches
@@ -241,7 +242,7 @@ def test_a_long_queue_waits_behind_the_jobs_that_are_planned() -> None:
     jobs, site = at_once(count, 3)
     rules = Rules(event_rule="per_instant", commitment="sticky")
     program = scheduler(f"ga:{FEW}").program(jobs)
-    policy = OrderPlanner(genetic, Weights(1.0, 0.01), 60, 0, program, rules)
+    policy = OrderPlanner(genetic, Weights(1.0, 0.01), 60, 0, program, CLUSTER, rules)
     view = Session(jobs, CLUSTER, site, rules, program).view()
     assert view is not None
     policy.decide(view)
@@ -262,9 +263,10 @@ def test_without_a_site_it_is_slowdown_alone() -> None:
 
 def test_what_they_cannot_do_is_refused_in_one_line() -> None:
     jobs, site = at_once(2, 0)
-    nodes = Cluster.of_nodes(groups=CLUSTER.groups)
+    node = NodeGroup(name="n", count=2, processors=8, static_power_w=1.0, boot_s=60.0)
+    booting = Cluster.of_nodes((node,), power_on="on-demand")
     for name in SEARCHES:
-        with pytest.raises(InputError, match=f"{name}.*: cannot place jobs on nodes yet"):
-            simulate(jobs, nodes, site, Rules(), scheduler(name))
+        with pytest.raises(InputError, match=f"{name}.*: tries plans from views, which do not show when nodes boot"):
+            simulate(jobs, booting, site, Rules(), scheduler(name))
         with pytest.raises(InputError, match="evaluations is 59"):
             scheduler(f"{name}:evaluations=59")

@@ -20,12 +20,13 @@ from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.engine.views.driver import ViewDriver
+from greenbatch.engine.views.imagined import Imagination
 from greenbatch.engine.views.interface import Decision, View
 from greenbatch.engine.views.session import Session, run_policy
 from greenbatch.errors import InputError
 from greenbatch.experiments.papers.protocols import GA_ETA
 from greenbatch.metrics import evaluate
-from greenbatch.policies.plans import Plans, Weights
+from greenbatch.policies.plans import Plans, Weights, in_order
 from greenbatch.policies.published_genetic import PublishedGenetic, published_genetic
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
@@ -141,7 +142,8 @@ def test_without_backfilling_a_plan_is_that_of_the_engine(window: Any, at: int, 
     order = np.random.default_rng(seed).permutation(count).tolist()
     rules = Rules(commitment="sticky")
     policy = published_genetic(Random(0), eta, program, jobs, site)  # noqa: S311
-    plans = Plans(view, program, rules, Weights(1.0, eta * count / len(jobs)))
+    imagination = Imagination(in_order(program), CLUSTER, rules)
+    plans = Plans(view, imagination, Weights(1.0, eta * count / len(jobs)))
     (fitness,) = policy._fitness(policy._batch_of(view), [order])
     assert fitness == pytest.approx(plans.value(order), rel=1e-9)
 
