@@ -77,24 +77,18 @@ def occupy(timeline: Table[Capacity], count: int, from_s: float, until_s: float,
 
 
 @compiled
-def earliest_s(timeline: Table[Capacity], count: int, processors: int, duration_s: float, before_s: float) -> float:
-    """Earliest time from which enough processors are free for the whole duration; ``before_s`` if none is before. [s]
-
-    From ``before_s`` on, the job is known to fit; it is infinite for a job that is not in the timeline.
-    """
+def earliest_s(timeline: Table[Capacity], count: int, processors: int, duration_s: float) -> float:
+    """Earliest time from which enough processors are free for the whole duration, infinite if there is none. [s]"""
     i = 0
-    while i < count and timeline[i].time_s < before_s:
-        if timeline[i].free < processors:
-            i += 1
-            continue
-        begin_s, k = timeline[i].time_s, i + 1
-        until_s = min(begin_s + duration_s, before_s)
-        while k < count and timeline[k].free >= processors and timeline[k].time_s < until_s:
+    while i < count:
+        begin_s = timeline[i].time_s
+        k = i
+        while k < count and timeline[k].free >= processors and timeline[k].time_s < begin_s + duration_s:
             k += 1
-        if k == count or timeline[k].time_s >= until_s:
+        if k == count or timeline[k].time_s >= begin_s + duration_s:
             return float(begin_s)
         i = k + 1  # row k is too small: no start before its end is possible
-    return before_s
+    return np.inf
 
 
 @compiled
@@ -110,36 +104,30 @@ def forget_past(timeline: Table[Capacity], count: int, now_s: float) -> int:
     return count - passed
 
 
-@compiled_small
-def change_at(timeline: Table[Capacity], count: int, time_s: float, more: int) -> int:
-    """Note a change of what is free, for `add_up`; return the new number of rows."""
-    timeline[count].time_s, timeline[count].free = time_s, more
-    return count + 1
-
-
 @compiled
-def changes_ahead(s: State) -> int:
-    """Reset ``scratch.timeline`` to the changes by running jobs, levels and outages; return its number of rows.
+def timeline_of_running(s: State) -> int:
+    """Reset ``scratch.timeline`` to the running jobs, levels and outages; return its number of rows.
 
-    The first row is what is free now. No job is planned into an outage, even if only starts are forbidden.
+    No job is planned into an outage, even if only starts are forbidden.
     """
     c, timeline = s.clock, s.scratch.timeline
-    count = change_at(timeline, 0, c.now_s, whole(s.machine.totals.free))
+    timeline[0].time_s, timeline[0].free = c.now_s, s.machine.totals.free
+    timeline[1].time_s, timeline[1].free = np.inf, 0
+    count = 2
     for i in range(c.expected_first, c.expected_first + c.running):
         end_s = s.expected[i].end_s
         if end_s < c.now_s:  # past its requested end: assumed to overrun for as long again, at least a minute
             end_s = c.now_s + max(60.0, c.now_s - end_s)
-        count = change_at(timeline, count, end_s, whole(s.expected[i].processors))
+        count = occupy(timeline, count, end_s, np.inf, -s.expected[i].processors)
     for k in range(s.downtimes.shape[0]):
         if s.downtimes[k].end_s > c.now_s:
-            begin_s, all_of_it = max(c.now_s, s.downtimes[k].begin_s), whole(s.machine.totals.processors)
-            count = change_at(timeline, count, begin_s, -all_of_it)
-            count = change_at(timeline, count, s.downtimes[k].end_s, all_of_it)
-    return change_with_levels(s.capacity, s, count)
+            begin_s = max(c.now_s, s.downtimes[k].begin_s)
+            count = occupy(timeline, count, begin_s, s.downtimes[k].end_s, s.machine.totals.processors)
+    return follow_levels(s.capacity, s, count) - 1
 
 
 @variant(Varying, otherwise=lambda capacity, s, count: count)
-def change_with_levels(capacity: Varying, s: State, count: int) -> int:
+def follow_levels(capacity: Varying, s: State, count: int) -> int:
     """Let a timeline follow what will be powered, as far as it is known; return the new number of rows.
 
     If jobs are suspended when power fails, no level is lower than an earlier one: a job may start that will be.
@@ -149,52 +137,7 @@ def change_with_levels(capacity: Varying, s: State, count: int) -> int:
     while k < levels.shape[0] and levels[k].time_s <= known_s:
         there = levels[k].processors - capacity.counts.powered
         if there > more or (there < more and not may_fall(capacity)):
-            count = change_at(s.scratch.timeline, count, max(now_s, levels[k].time_s), whole(there - more))
+            count = occupy(s.scratch.timeline, count, max(now_s, levels[k].time_s), np.inf, whole(more - there))
             more = there
         k += 1
     return count
-
-
-@compiled
-def add_up(timeline: Table[Capacity], count: int) -> tuple[int, bool]:
-    """Make a timeline of changes; return its number of rows, and whether it is overfull at some time."""
-    _sort(timeline, count)
-    rows, overfull = 1, timeline[0].free < 0
-    for k in range(1, count):
-        if timeline[k].time_s > timeline[rows - 1].time_s:
-            overfull = overfull or timeline[rows - 1].free < 0
-            timeline[rows].time_s, timeline[rows].free = timeline[k].time_s, timeline[rows - 1].free + timeline[k].free
-            rows += 1
-        else:
-            timeline[rows - 1].free += timeline[k].free
-    return rows, overfull or timeline[rows - 1].free < 0
-
-
-@compiled
-def _sort(timeline: Table[Capacity], count: int) -> None:
-    """Sort the rows after the first by time, in place: a heap sort, as there is no room for another table."""
-    for k in range(count - 1, 0, -1):
-        _sift(timeline, k, count)
-    for last in range(count - 1, 1, -1):
-        _swap(timeline, 1, last)
-        _sift(timeline, 1, last)
-
-
-@compiled_small
-def _swap(timeline: Table[Capacity], i: int, k: int) -> None:
-    time_s, free = timeline[i].time_s, timeline[i].free
-    timeline[i].time_s, timeline[i].free = timeline[k].time_s, timeline[k].free
-    timeline[k].time_s, timeline[k].free = time_s, free
-
-
-@compiled_small
-def _sift(timeline: Table[Capacity], k: int, end: int) -> None:
-    """Let a row sink below those that come later than it; the rows below ``2 k`` and ``2 k + 1`` do already."""
-    while 2 * k < end:
-        child = 2 * k
-        if child + 1 < end and timeline[child + 1].time_s > timeline[child].time_s:
-            child += 1
-        if timeline[child].time_s <= timeline[k].time_s:
-            return
-        _swap(timeline, k, child)
-        k = child

@@ -30,14 +30,12 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
 from greenbatch.engine.timeline import (
-    add_up,
-    change_at,
-    changes_ahead,
     earliest_s,
     forget_past,
     occupy,
     promise,
     reserve,
+    timeline_of_running,
 )
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.policies.compiled.foreseen import is_limited
@@ -68,23 +66,22 @@ def lasts_s(s: State, job: Job) -> float:
 
 
 @compiled
-def _timeline_of_all(s: State) -> tuple[int, bool]:
-    """Reset the timeline to the running jobs and all reservations; see `add_up`."""
-    timeline, count = s.scratch.timeline, changes_ahead(s)
+def _timeline_of_all(s: State) -> int:
+    """Reset the timeline to the running jobs and all reservations; return its number of rows."""
+    count = timeline_of_running(s)
     for i in range(s.clock.first, s.clock.last):
         job = s.jobs[s.queue.job[i]]
         if job.planned_s < np.inf:  # and not NaN
             begin_s = max(job.planned_s, s.clock.now_s)
-            count = change_at(timeline, count, begin_s, -whole(job.processors))
-            count = change_at(timeline, count, begin_s + lasts_s(s, job), whole(job.processors))
-    return add_up(timeline, count)
+            count = occupy(s.scratch.timeline, count, begin_s, begin_s + lasts_s(s, job), job.processors)
+    return count
 
 
 @compiled
 def _plan(s: State, count: int, job: Job) -> int:
     """Reserve the earliest slot for a job that has none; return the new number of rows."""
     timeline, processors, length_s = s.scratch.timeline, whole(job.processors), lasts_s(s, job)
-    job.planned_s = earliest_s(timeline, count, processors, length_s, np.inf)
+    job.planned_s = earliest_s(timeline, count, processors, length_s)
     if job.planned_s == np.inf:
         return count
     return occupy(timeline, count, job.planned_s, job.planned_s + length_s, processors)
@@ -92,22 +89,15 @@ def _plan(s: State, count: int, job: Job) -> int:
 
 @compiled
 def _compress(s: State) -> int:
-    """Move reservations earlier, never later, in order of score; return the number of rows of the new timeline.
-
-    Most stay where they are: that is seen before they are taken out, since a job fits where it is. If jobs run past
-    their requested ends, it may not.
-    """
-    c, timeline, (count, overfull) = s.clock, s.scratch.timeline, _timeline_of_all(s)
-    for k in range(rank_queue(s.queue, c, s.scratch.ranked)):
+    """Move reservations earlier, never later, in order of score; return the number of rows of the new timeline."""
+    timeline, count = s.scratch.timeline, _timeline_of_all(s)
+    for k in range(rank_queue(s.queue, s.clock, s.scratch.ranked)):
         job = s.jobs[s.scratch.ranked[k].job]
         if np.isnan(job.planned_s):
             continue
-        begin_s, processors, length_s = max(job.planned_s, c.now_s), whole(job.processors), lasts_s(s, job)
-        if not overfull and earliest_s(timeline, count, processors, length_s, begin_s) == begin_s:
-            job.planned_s = begin_s
-            continue
+        begin_s = max(job.planned_s, s.clock.now_s)
         if begin_s < np.inf:
-            count = occupy(timeline, count, begin_s, begin_s + length_s, -processors)
+            count = occupy(timeline, count, begin_s, begin_s + lasts_s(s, job), -job.processors)
         count = _plan(s, count, job)
     return count
 
@@ -185,7 +175,7 @@ def plan_by_counts(s: State, rule: Rule) -> None:
             fill_scores(s, rule)
         count = _compress(s)
     elif c.slots == 0:
-        count, _ = _timeline_of_all(s)
+        count = _timeline_of_all(s)
     else:
         count = forget_past(timeline, c.slots, c.now_s)
     c.early = 0
