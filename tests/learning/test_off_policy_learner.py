@@ -180,7 +180,7 @@ def test_the_encoder_follows_the_critics_alone():
     learner._log_pi(features.detach(), batch)[:, 0].mean().backward()
     assert agent.encoder is not None
     assert all(parameter.grad is None for parameter in agent.encoder.parameters())
-    own = {id(each) for each in learner.actor_optimizer.param_groups[0]["params"]}
+    own = {id(each) for each in learner.actor_optimizer.parameters}
     assert not own & {id(each) for each in agent.encoder.parameters()}
 
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from greenbatch.learning.adam import Adam
 from greenbatch.learning.networks.layers import Actor
 from greenbatch.learning.networks.observations import Batch
 from greenbatch.learning.networks.rare import RareActor
@@ -72,8 +73,8 @@ class Learner:
         self.actor_optimizer = self._adam((p for p in agent.actor.parameters() if p not in shared), rates.actor)
         self.critic_optimizer = self._adam(agent.critics.parameters(), rates.critic)
         self.encoder_optimizer = None if agent.encoder is None else self._adam(agent.encoder.parameters(), rates.critic)
-        self.temperature_optimizer = torch.optim.Adam(
-            [self.log_temperature], lr=settings.temperature_lr, betas=(0.5, 0.999)
+        self.temperature_optimizer = Adam(
+            [self.log_temperature], settings.temperature_lr, betas=(0.5, 0.999), fused=False
         )
         self.taken = 0
         """Gradient steps so far."""
@@ -96,7 +97,7 @@ class Learner:
         return {name: module for name, module in found.items() if module is not None}
 
     @property
-    def optimizers(self) -> dict[str, torch.optim.Optimizer]:
+    def optimizers(self) -> dict[str, Adam]:
         """What a checkpoint contains of optimizers, by name."""
         found = {
             "actor_adam": self.actor_optimizer, "critics_adam": self.critic_optimizer,
@@ -246,18 +247,16 @@ class Learner:
         if agent.encoder is not None and agent.target_encoder is not None:
             follow(agent.target_encoder, agent.encoder, settings.encoder_tau)
 
-    def _adam(self, parameters: Iterable[nn.Parameter], rate: float) -> torch.optim.Adam:
-        return torch.optim.Adam(list(parameters), lr=rate, eps=self.rates.adam_epsilon, fused=True)
+    def _adam(self, parameters: Iterable[nn.Parameter], rate: float) -> Adam:
+        return Adam(parameters, rate, self.rates.adam_epsilon)
 
     def _zero(self) -> None:
         for optimizer in (self.actor_optimizer, self.critic_optimizer, self.encoder_optimizer):
             if optimizer is not None:
                 optimizer.zero_grad()
 
-    def _clip(self, optimizer: torch.optim.Optimizer) -> Tensor:
-        limit = self.rates.largest_gradient
-        parameters = optimizer.param_groups[0]["params"]
-        return torch.nn.utils.clip_grad_norm_(parameters, math.inf if limit is None else limit)
+    def _clip(self, optimizer: Adam) -> Tensor:
+        return optimizer.clip(self.rates.largest_gradient)
 
 
 def _device(module: nn.Module) -> Any:

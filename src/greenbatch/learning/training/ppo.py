@@ -5,7 +5,6 @@ Losses are plain functions; ``Learner`` holds the networks and their two Adam op
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from greenbatch.learning.adam import Adam
 from greenbatch.learning.networks import segments
 from greenbatch.learning.networks.layers import Actor, Critic
 from greenbatch.learning.networks.observations import Batch
@@ -99,13 +99,13 @@ class Learner:
         return {"actor": self.actor} | ({} if self.critic is None else {"critic": self.critic})
 
     @property
-    def optimizers(self) -> dict[str, torch.optim.Optimizer]:
+    def optimizers(self) -> dict[str, Adam]:
         """What a checkpoint contains of optimizers, by name."""
-        found: dict[str, torch.optim.Optimizer] = {"actor_adam": self.actor_optimizer}
+        found: dict[str, Adam] = {"actor_adam": self.actor_optimizer}
         return found if self.critic_optimizer is None else {**found, "critic_adam": self.critic_optimizer}
 
-    def _adam(self, module: torch.nn.Module, rate: float) -> torch.optim.Adam:
-        return torch.optim.Adam(list(module.parameters()), lr=rate, eps=self.settings.adam_epsilon, fused=True)
+    def _adam(self, module: torch.nn.Module, rate: float) -> Adam:
+        return Adam(module.parameters(), rate, self.settings.adam_epsilon)
 
     def update(
         self,
@@ -125,9 +125,9 @@ class Learner:
             settings: settings of this epoch, including learning rates, if they follow a schedule.
         """
         settings = self.settings if settings is None else settings
-        _set_rate(self.actor_optimizer, settings.actor_rate)
+        self.actor_optimizer.rate = settings.actor_rate
         if self.critic_optimizer is not None:
-            _set_rate(self.critic_optimizer, settings.critic_rate)
+            self.critic_optimizer.rate = settings.critic_rate
         device = next(self.actor.parameters()).device
         epoch = _Epoch(trajectories, advantages, targets, device, whole=self.actor.memory > 0)
         critic_passes = settings.passes if settings.critic_passes is None else settings.critic_passes
@@ -186,7 +186,7 @@ class Learner:
         total = loss - settings.entropy * entropy.mean() if settings.entropy else loss
         self.actor_optimizer.zero_grad()
         total.backward()  # type: ignore[no-untyped-call]  # torch leaves backward untyped
-        norm = _clip(self.actor_optimizer, settings.max_gradient_norm)
+        norm = self.actor_optimizer.clip(settings.max_gradient_norm)
         self.actor_optimizer.step()
         with torch.no_grad():
             change = new - part.old
@@ -203,7 +203,7 @@ class Learner:
         loss = (critic(part.batch) - part.targets).square().mean()
         optimizer.zero_grad()
         loss.backward()
-        _clip(optimizer, settings.max_gradient_norm)
+        optimizer.clip(settings.max_gradient_norm)
         optimizer.step()
         meter.value_loss += float(loss.detach())
         meter.valued += 1
@@ -299,14 +299,3 @@ class _Meter:
         loss, entropy, clipped, norm = (self.actor / max(self.acted, 1)).tolist()
         value_loss = self.value_loss / max(self.valued, 1)
         return Report(loss, value_loss, entropy, self.kl, clipped, norm, passes, max(self.acted, self.valued))
-
-
-def _set_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-
-
-def _clip(optimizer: torch.optim.Optimizer, limit: float | None) -> Tensor:
-    """Scale the gradients so that their joint norm is at most ``limit``; return the norm before."""
-    parameters = optimizer.param_groups[0]["params"]
-    return torch.nn.utils.clip_grad_norm_(parameters, math.inf if limit is None else limit)

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from greenbatch.errors import InputError
+from greenbatch.learning.adam import Adam
 from greenbatch.learning.networks.layers import Actor
 from greenbatch.learning.runs.checkpoint import FIX, STATE, Checkpoint
 from greenbatch.learning.runs.counters import Counters
@@ -34,7 +35,7 @@ class Learner(Protocol):
         ...
 
     @property
-    def optimizers(self) -> dict[str, torch.optim.Optimizer]:
+    def optimizers(self) -> dict[str, Adam]:
         """Optimizers by their names in a checkpoint."""
         ...
 
@@ -133,19 +134,18 @@ def _tensors(arrays: Tensors) -> dict[str, torch.Tensor]:
     return {name: torch.from_numpy(value.copy()) for name, value in arrays.items()}
 
 
-def _moments(optimizer: torch.optim.Optimizer) -> Tensors:
+def _moments(optimizer: Adam) -> Tensors:
     """State of an optimizer: ``number of parameter/name`` -> array."""
-    states = optimizer.state_dict()["state"]
     return {
-        f"{number}/{name}": value.detach().cpu().numpy().copy()
-        for number, state in states.items()
-        for name, value in state.items()
+        f"{number}/{name}": value.cpu().numpy().copy()
+        for number, each in optimizer.moments.items()
+        for name, value in each.items()
     }
 
 
-def _restore_moments(optimizer: torch.optim.Optimizer, arrays: Tensors) -> None:
-    states: dict[int, dict[str, torch.Tensor]] = {}
+def _restore_moments(optimizer: Adam, arrays: Tensors) -> None:
+    moments: dict[int, dict[str, torch.Tensor]] = {}
     for key, value in arrays.items():
         number, _, name = key.partition("/")
-        states.setdefault(int(number), {})[name] = torch.from_numpy(value.copy())
-    optimizer.load_state_dict({"state": states, "param_groups": optimizer.state_dict()["param_groups"]})
+        moments.setdefault(int(number), {})[name] = torch.from_numpy(value.copy())
+    optimizer.restore(moments)
