@@ -18,7 +18,8 @@ from greenbatch.experiments.papers.reproduce import published
 from greenbatch.experiments.papers.studies import Budget, Selection, cells_of, select, train_missing
 
 TINY = Budget(epochs=1, threads=1, overrides={
-    "training.windows": 2, "training.passes": 1, "training.validation": {"windows": 1, "jobs": 150, "every": 1},
+    "training.windows": 2, "training.jobs": 80, "training.passes": 1,
+    "training.validation": {"windows": 1, "jobs": 80, "every": 1},
 })  # fmt: skip
 NAMES = ("synthetic-80", "synthetic-100")
 

@@ -44,8 +44,8 @@ from greenbatch.schedulers import scheduler
 
 SHORT = {"workload.generator.ticks": 150, "rules.pools.end_s": 150.0}
 TINY = Budget(epochs=3, threads=1, overrides={
-    "training.windows": 1, "training.episode_s": 150.0, "training.jobs": 90,
-    "training.validation": {"windows": 1, "jobs": 90, "every": 1},
+    "training.windows": 1, "training.episode_s": 50.0, "training.jobs": 45,
+    "training.validation": {"windows": 1, "jobs": 45, "every": 1},
     "training.off_policy.steps": 2, "training.off_policy.critic_steps": 2,
     "training.off_policy.batch": 32, "training.off_policy.buffer": 20_000,
 })  # fmt: skip

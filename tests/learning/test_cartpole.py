@@ -18,7 +18,7 @@ from greenbatch.presets.shapes import Shapes
 
 STEPS, BATCH, MINIBATCH, RATE = 3000, 1024, 128, 3e-3
 SHAPES = Shapes(queue=("left", "right"), queue_rows=2, empty=(0.0, 0.0), state=("x", "v", "angle", "spin"))
-TESTED = 6
+TESTED = 3
 """Episodes of the comparison; 500 is the most that one can reach."""
 
 

@@ -148,14 +148,14 @@ def test_copying_ends_at_the_weighted_shares_of_the_data(loss, expected):
     actions, values = torch.tensor([0, 1, 1]), torch.tensor([[0.0, 2.0]] * 3).double()
     mask = torch.ones(3, 2, dtype=torch.bool)
     logits = torch.zeros(1, 2, dtype=torch.float64, requires_grad=True)
-    optimizer = torch.optim.SGD([logits], lr=1.0)
-    for _ in range(3000):
+    optimizer = torch.optim.SGD([logits], lr=4.0)
+    for _ in range(100):
         log_pi = losses.log_policy(logits.expand(3, 2), mask)
         weights = losses.WEIGHTS[loss](losses.advantages(values, log_pi.detach(), actions), 1.0, 1e9)
         optimizer.zero_grad()
         losses.copying(log_pi, actions, weights).backward()
         optimizer.step()
-    np.testing.assert_allclose(torch.softmax(logits[0], 0).detach(), expected, atol=2e-2)
+    np.testing.assert_allclose(torch.softmax(logits[0], 0).detach(), expected, atol=5e-3)
 
 
 def test_the_temperature_rises_while_the_entropy_is_below_the_aim():

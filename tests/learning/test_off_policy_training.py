@@ -128,27 +128,27 @@ def test_what_resumes_has_the_buffer_that_was_left(finished):
 
 
 LEARNS = {
-    "training.windows": 8, "training.jobs": 30, "training.gamma": 1.0, "training.actor_lr": 3e-3,
-    "training.critic_lr": 3e-3, "training.validation.windows": 12, "training.validation.jobs": 30,
-    "training.off_policy.loss": "exponential", "training.off_policy.buffer": 8000, "training.off_policy.steps": 60,
+    "training.windows": 8, "training.jobs": 20, "training.gamma": 1.0, "training.actor_lr": 3e-3,
+    "training.critic_lr": 3e-3, "training.validation.windows": 8, "training.validation.jobs": 20,
+    "training.off_policy.loss": "exponential", "training.off_policy.buffer": 8000, "training.off_policy.steps": 40,
     "training.off_policy.batch": 64, "training.off_policy.warm_up_steps": 40, "training.off_policy.fill_windows": 24,
-    "training.off_policy.n_step": 30, "training.off_policy.tau": 0.05, "training.off_policy.popart_rate": 0.01,
+    "training.off_policy.n_step": 20, "training.off_policy.tau": 0.05, "training.off_policy.popart_rate": 0.01,
     "training.validation.every": 4,
 }  # fmt: skip
 
 
 def test_it_becomes_better_than_the_untrained_masked_agent(tmp_path):
-    """On the validation windows: about 102, against 118 of the untrained policy and 767 of its best actions."""
+    """On the validation windows: about 83, against 92 of the untrained policy and 613 of its best actions."""
     plan = off_policy_plan(tmp_path, overrides=LEARNS)
     setup = OffPolicySetup(plan, torch.device("cpu"))
-    env, starts = setup.environment(30, 12), setup.validation_starts.tolist()
+    starts = 3 * setup.validation_starts.tolist()  # each with other draws
     untrained = [
         setup.preset.reward.terms["accrued_bounded_slowdown"] * played.terms.mean()
-        for seed in range(3)
         for played in play_loads(
-            env, starts, setup.tables, Exploring(setup.learner.agent.actor, 0.0, torch.Generator().manual_seed(seed))
+            setup.environment(20, len(starts)), starts, setup.tables,
+            Exploring(setup.learner.agent.actor, 0.0, torch.Generator().manual_seed(0)),
         )
-    ]
+    ]  # fmt: skip
     train_off_policy(plan, tmp_path / "run")
     reached = load_model(tmp_path / "run" / MODEL).record.validation.figure
     assert reached > np.mean(untrained)

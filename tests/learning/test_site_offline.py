@@ -19,7 +19,7 @@ from greenbatch.schedulers import scheduler
 LEARNED, TESTED = 3000, 600
 """Jobs of the log that it learns from; the others are tests."""
 SMALL = {
-    "observation.queue.rows": 24, "training.jobs": 300, "training.epochs": 1, "training.off_policy.steps": 200,
+    "observation.queue.rows": 24, "training.jobs": 300, "training.epochs": 1, "training.off_policy.steps": 100,
     "training.off_policy.batch": 128, "training.off_policy.fill_windows": 20, "training.off_policy.buffer": 20_000,
 }  # fmt: skip
 
@@ -34,6 +34,7 @@ def log() -> Scenario:
 
 
 def test_it_learns_from_a_log_to_be_better_than_it(log: Scenario, tmp_path: Path) -> None:
+    """A mean wait of about 0.75 times that of the log's rule; untrained, and after one step, it is no shorter."""
     history = replace(log, workload=log.workload.take(slice(0, LEARNED)))
     plan = make_plan("site-offline", history, overrides=SMALL, threads=1)
     train_or_search(plan, tmp_path / "run", watch=lambda _: None)
@@ -44,7 +45,7 @@ def test_it_learns_from_a_log_to_be_better_than_it(log: Scenario, tmp_path: Path
         return wait_s(found).mean(), bounded_slowdown(found).mean()
 
     ours, theirs = figures(f"site-offline@{tmp_path / 'run' / 'model'}+easy"), figures("fcfs+easy")
-    assert ours[0] < theirs[0]
+    assert ours[0] < 0.85 * theirs[0]
     assert ours[1] < theirs[1]
 
 

@@ -451,20 +451,22 @@ event_rule = "per_instant"  # all jobs that come at once are there to choose fro
 
 
 def best_by_enumeration(env: BatchEnv) -> tuple[float, int]:
-    """The largest reward of all sequences of actions, and how many there are."""
-    best, leaves, stack = -np.inf, 0, [()]
-    while stack:
-        sequence = stack.pop()
-        seen, total = env.reset([0]), 0.0
-        for action in sequence:
-            seen, rewards, _ = env.step(np.array([action]))
-            total += float(rewards[0])
-        if not len(seen.environment):
-            best, leaves = max(best, total), leaves + 1
-            continue
-        rows = np.flatnonzero(seen.selectable)
-        stack += [
-            (*sequence, pair) for pair in itertools.product(rows.tolist(), np.flatnonzero(seen.delays[0]).tolist())
+    """The largest reward of all sequences of actions, and how many there are: those of one length at a time."""
+    best, leaves, sequences = -np.inf, 0, [()]
+    while sequences:
+        seen, totals = env.reset([0] * len(sequences)), np.zeros(len(sequences))
+        for actions in zip(*sequences, strict=True):
+            here = seen.environment.copy()
+            seen, rewards, _ = env.step(np.array([actions[number] for number in here]))
+            totals[here] += rewards
+        going = seen.environment.tolist()
+        ended = np.delete(totals, going)
+        best, leaves = max(best, ended.max(initial=-np.inf)), leaves + len(ended)
+        rows = [seen.selectable[low:high] for low, high in itertools.pairwise(seen.queue_offsets)]
+        sequences = [
+            (*sequences[number], pair)
+            for number, each, delays in zip(going, rows, seen.delays, strict=True)
+            for pair in itertools.product(np.flatnonzero(each).tolist(), np.flatnonzero(delays).tolist())
         ]
     return best, leaves
 
@@ -496,7 +498,7 @@ SINGLES = {
 def six(tmp_path_factory) -> tuple[Any, float, int]:
     """Six jobs, the largest reward of their orders, and the number of orders."""
     question = small_question(tmp_path_factory.mktemp("six"), 6)
-    return question, *best_by_enumeration(BatchEnv(question, "rlscheduler", environments=1, jobs=6))
+    return question, *best_by_enumeration(BatchEnv(question, "rlscheduler", environments=720, jobs=6))
 
 
 @pytest.mark.parametrize(("way", "epochs"), [(GROUPS, 25), (SINGLES, 15)], ids=["group", "gae"])
@@ -523,7 +525,7 @@ def test_the_best_jobs_and_delays_are_learned(tmp_path):
         "network": {"kind": "context"}, "backfill": "none",
     }  # fmt: skip
     plan = make_plan("gas-marl", question, overrides=overrides, epochs=10, threads=1)
-    best, leaves = best_by_enumeration(BatchEnv(question, plan.preset, environments=1, jobs=4, backfill="none"))
+    best, leaves = best_by_enumeration(BatchEnv(question, plan.preset, environments=3000, jobs=4, backfill="none"))
     assert leaves >= 500
     state = train(plan, tmp_path / "run")
     assert best - 0.01 * abs(best) <= state.counters.best_figure <= best + 1e-9

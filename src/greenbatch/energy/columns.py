@@ -148,6 +148,26 @@ def numbers(table: Columns, column: str, markers: Sequence[float] = (), *, decim
     """
     if decimal not in DECIMALS:
         raise InputError(f"is {decimal!r}", field="decimal", fix='use "." or ","')
+    cells = table.cells[column]
+    values = _plain_numbers(cells) if decimal == "." else None
+    if values is None:
+        values = _odd_numbers(table, column, decimal)
+    if (wrong := np.flatnonzero(np.isinf(values))).size:
+        raise table.refuse(int(wrong[0]), "is infinite", field=column, fix="correct or empty the cell")
+    values[np.isin(values, np.asarray(markers, dtype=np.float64))] = np.nan
+    return values
+
+
+def _plain_numbers(cells: Sequence[str]) -> Floats | None:
+    """Cells as floats; None if one is not simply a number."""
+    try:
+        return np.fromiter(map(float, cells), np.float64, len(cells))
+    except ValueError:
+        return None
+
+
+def _odd_numbers(table: Columns, column: str, decimal: str) -> Floats:
+    """One column as floats, cell by cell; some are empty, have commas or are not numbers."""
     values = np.empty(len(table.cells[column]))
     for row, cell in enumerate(table.cells[column]):
         if cell.lower() in MISSING:
@@ -166,9 +186,6 @@ def numbers(table: Columns, column: str, markers: Sequence[float] = (), *, decim
             elif with_comma:
                 fix = f'set decimal = "," if the comma is the decimal mark, or {fix}'
             raise table.refuse(row, f"{cell!r} is not a number", field=column, fix=fix) from None
-    if (wrong := np.flatnonzero(np.isinf(values))).size:
-        raise table.refuse(int(wrong[0]), "is infinite", field=column, fix="correct or empty the cell")
-    values[np.isin(values, np.asarray(markers, dtype=np.float64))] = np.nan
     return values
 
 

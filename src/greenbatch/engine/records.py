@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from math import prod
-from operator import itemgetter
+from struct import Struct
 from typing import Annotated, Any, Protocol, TypeVar, cast, get_args, get_origin, get_type_hints, overload
 
 import numpy as np
@@ -123,8 +123,22 @@ def _named(layout: np.dtype[Any]) -> np.dtype[Any]:
     `numpy.record` looks for every attribute in Python, those included that Numba asks for when a record is passed.
     """
     own: dict[str, Any] = {each: getattr(np.void, each) for each in ("__getattribute__", "__setattr__", "__getitem__")}
-    own |= {name: property(itemgetter(name), _setter(name)) for name in layout.names or ()}
+    for name, (kind, offset, *_) in (layout.fields or {}).items():
+        own[name] = property(_getter(kind, offset), _setter(name))
     return np.dtype((type("record", (np.record,), {"__slots__": (), **own}), layout))
+
+
+def _getter(kind: np.dtype[Any], offset: int) -> Callable[[Any], Any]:
+    """Read one field of a record; by its name it would take NumPy four times as long."""
+    unpack, as_numpy = Struct(kind.char).unpack_from, kind.type
+
+    def get_float(record: Any) -> Any:
+        return as_numpy(unpack(record, offset)[0])  # 1 / 0 is infinite
+
+    def get_whole(record: Any) -> Any:
+        return unpack(record, offset)[0]
+
+    return get_float if kind.kind == "f" else get_whole
 
 
 def _setter(name: str) -> Callable[[Any, Any], None]:

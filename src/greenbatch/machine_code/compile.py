@@ -130,9 +130,12 @@ def compiled_small(function: Function) -> Function:
 
 
 @compiled_small
-def whole(number: int) -> int:
-    """A whole number of any type as one of 8 bytes: a function is compiled again for each type of argument."""
+def _as_int64(number: int) -> int:
     return np.int64(number)  # type: ignore[return-value]
+
+
+whole: Callable[[int], int] = int if PLAIN else _as_int64
+"""A whole number of any type as one of 8 bytes: a function is compiled again for each type of argument."""
 
 
 def compiled_allocating(function: Function) -> Function:

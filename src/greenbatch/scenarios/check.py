@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import date
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -179,11 +180,19 @@ def _dotted(place: Place) -> str:
 
 def _known_keys(place: Place, root: type[BaseModel]) -> list[str]:
     """Keys that a schema allows at a place, of all kinds if there are several."""
-    schema = root.model_json_schema()
+    schema = _schema(root)
     nodes = [schema]
     for step in place:
         nodes = [inner for node in nodes for inner in _inside(node, step, schema)]
     return list(dict.fromkeys(key for node in nodes for key in node.get("properties", {})))
+
+
+@cache
+def _schema(root: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema without descriptions, for which the source would be read."""
+    from pydantic.json_schema import GenerateJsonSchema
+
+    return root.model_json_schema(schema_generator=GenerateJsonSchema)
 
 
 def _inside(node: Mapping[str, Any], step: str | int, schema: Mapping[str, Any]) -> list[dict[str, Any]]:

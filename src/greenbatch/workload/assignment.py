@@ -70,7 +70,7 @@ def power_list(workload: Workload, path: str | Path) -> Workload:
 def _numbers(content: bytes, path: Path) -> NDArray[np.float64]:
     lines = decode(content, path).replace("\r\n", "\n").rstrip().split("\n")
     try:
-        watts = np.array(lines, dtype=np.float64)
+        watts = np.fromiter(map(float, lines), np.float64, len(lines))
     except ValueError:
         watts = np.array([_number(text) for text in lines])
     bad = np.flatnonzero(~((watts >= 0) & (watts <= MOST_NODE_W)))

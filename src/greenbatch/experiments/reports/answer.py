@@ -26,6 +26,7 @@ from greenbatch.experiments.reports.columns import (
 )
 from greenbatch.experiments.reports.rivals import alike, best_of, doubt, leaders, means_of, rivals, tells_apart
 from greenbatch.experiments.reports.tables import STRETCH_LIMIT
+from greenbatch.experiments.running.frames import computed_once
 from greenbatch.experiments.running.statistics import FEW_WINDOWS, Difference, Interval, differences, intervals
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ def key_figures(frame: polars.DataFrame, baseline: str, currency: str = "") -> l
     return tiles
 
 
+@computed_once
 def finishing(frame: polars.DataFrame, baseline: str) -> polars.DataFrame:
     """The schedulers that do nearly all work until the horizon, or no less than the baseline.
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -69,13 +70,18 @@ def write_page(
 
 def render(context: Mapping[str, Any]) -> str:
     """Render the template; everything except our own SVG is escaped."""
+    return str(_template().render(context))
+
+
+@cache
+def _template() -> Any:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True,
     )  # fmt: skip
-    return environment.get_template("report.html.j2").render(context)
+    return environment.get_template("report.html.j2")
 
 
 def definitions(columns: Sequence[Column] = MAIN) -> list[tuple[str, str]]:

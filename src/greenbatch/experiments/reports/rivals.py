@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from greenbatch.experiments.reports.columns import MAIN, VALUED
 from greenbatch.experiments.reports.tables import is_record
-from greenbatch.experiments.running.frames import schedulers
+from greenbatch.experiments.running.frames import computed_once, schedulers
 from greenbatch.experiments.running.statistics import Difference, intervals
 from greenbatch.metrics import METRICS
 from greenbatch.schedulers.during_outages import SUFFIX
@@ -23,6 +23,7 @@ SMALL = 0.02
 """Relative difference below which a gain is called small."""
 
 
+@computed_once
 def rivals(frame: polars.DataFrame, baseline: str) -> polars.DataFrame:
     """The schedulers that can win: not the record, which nobody can choose, nor those that had outages as well."""
     others = [name for name in schedulers(frame) if is_record(name) or name.endswith(SUFFIX)]

@@ -136,9 +136,15 @@ def by_window(frame: polars.DataFrame, scheduler: str, metric: str) -> dict[str,
 
 def values_of(frame: polars.DataFrame, metric: str) -> list[float]:
     """All values of one metric in a tidy frame, NaN where undefined."""
-    import polars
+    return _values(frame).get(metric, [])
 
-    found: list[float] = frame.filter(polars.col("metric") == metric)["value"].fill_null(math.nan).to_list()
+
+@computed_once
+def _values(frame: polars.DataFrame) -> dict[str, list[float]]:
+    """Metric -> its values."""
+    found: dict[str, list[float]] = {}
+    for metric, value in zip(frame["metric"].to_list(), frame["value"].fill_null(math.nan).to_list(), strict=True):
+        found.setdefault(metric, []).append(value)
     return found
 
 
