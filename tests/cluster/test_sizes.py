@@ -55,7 +55,7 @@ def test_values_of_jobs(column: str, value: Any, message: str) -> None:
         Workload.from_columns("jobs", {**JOBS, column: [value]})
 
 
-@pytest.mark.parametrize("given", [{"power_on": "on-demand"}, {"dvfs": (DvfsLevel(speed=0.5, power=0.3),)}])
+@pytest.mark.parametrize("given", [{"contention": "repaired"}, {"dvfs": (DvfsLevel(speed=0.5, power=0.3),)}])
 def test_what_is_for_nodes_is_refused_on_a_pool(given: dict[str, Any]) -> None:
     """It would have no effect, without a word."""
     with pytest.raises(InputError, match=r"is for nodes, and the cluster is a pool"):

@@ -123,6 +123,7 @@ BATTERY = Storage(capacity_kwh=1e-3, charge_w=70.0, discharge_w=60.0, charge_eff
 FEATURES: dict[str, Any] = {
     "capacity": _capacity,
     "boots": _boots,
+    "machines on demand": _cluster(power_on="on-demand", machine_processors=4),
     "jobs that follow others": _follow,
     "contention": _cluster(contention="repaired"),
     "DVFS": lambda case, _: replace(
@@ -146,6 +147,8 @@ FEATURES: dict[str, Any] = {
 }
 OF_NODES = {"boots", "contention", "DVFS", "unmeasured"}
 """Features that a pool does not have."""
+OF_POOLS = {"machines on demand"}
+"""Features that nodes do not have: theirs boot."""
 
 
 @st.composite
@@ -188,7 +191,7 @@ def cases(draw: Any) -> Case:
         case = replace(case, name="fcfs+easy")
     most = draw(st.integers(3, 6))
     for feature in draw(st.permutations(sorted(FEATURES))):
-        if len(case.features) == most or (feature in OF_NODES and not on_nodes):
+        if len(case.features) == most or feature in (OF_POOLS if on_nodes else OF_NODES):
             continue
         try:
             more = FEATURES[feature](case, draw)
@@ -208,7 +211,7 @@ def slower(case: Case, factor: float) -> Case:
     jobs, cluster, site, rules = case.jobs, case.cluster, case.site, case.rules
     times = {name: getattr(jobs, name) * factor for name in ("submit_s", "run_time_s", "requested_time_s")}
     boots = {name: BOOTS[name] * factor for name in ("boot_s", "shutdown_s", "min_on_s")}
-    if cluster.power_on == "on-demand":
+    if cluster.on_nodes and cluster.power_on == "on-demand":
         cluster = replace(cluster, groups=tuple(replace(each, **boots) for each in cluster.groups))
     if cluster.powered is not None:
         cluster = replace(cluster, powered=replace(cluster.powered, time_s=cluster.powered.time_s * factor))
@@ -289,12 +292,13 @@ def check_books(case: Case, outcome: Outcome) -> None:
         received = found.renewable_j + found.grid_j + found.discharged_j
         assert received == pytest.approx(found.load_j + found.charged_j + found.curtailed_j, rel=1e-9)
         assert min(found) >= -1e-9 * received
-    if case.cluster.on_nodes and outcome.switching is None:
+    if (case.cluster.on_nodes and outcome.switching is None) or case.cluster.machine_processors:
         use = energy_use(outcome)
         at, held_s = outcome.profile_time_s[:-1], np.diff(outcome.profile_time_s)
         within = (at >= np.nanmin(outcome.start_s)) & (at < outcome.last_s)
         drawn_j = float(outcome.profile_load_w[:-1][within] @ held_s[within])
-        assert use.idle_j.sum() + use.job_j.sum() == pytest.approx(drawn_j, rel=1e-9, abs=1e-6)
+        by_itself_j = use.idle_j.sum() + (0.0 if case.cluster.on_nodes else use.static_j.sum())
+        assert by_itself_j + use.job_j.sum() == pytest.approx(drawn_j, rel=1e-9, abs=1e-6)
 
 
 def check_order(case: Case, outcome: Outcome) -> None:

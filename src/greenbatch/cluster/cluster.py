@@ -23,10 +23,11 @@ ContentionModel = Literal["none", "irmasim-v1", "repaired"]
 """How jobs on one node slow each other down, see `Cluster.contention`."""
 PowerOn = Literal["always", "first-use", "on-demand"]
 """When nodes are switched on, see `Cluster.power_on`."""
+_OF_POOLS = ("always", "on-demand")
 
 MOST_PROCESSORS = 2**31 - 1
 """Largest number of processors of a cluster."""
-_OF_NODES = {"contention": "none", "power_on": "always", "dvfs": ()}
+_OF_NODES = {"contention": "none", "dvfs": ()}
 """Fields of clusters of nodes -> what a pool has."""
 MOST_PARTITIONS = 62
 """Largest number of partitions of a cluster: the engine keeps them as bits."""
@@ -64,7 +65,10 @@ class Cluster:
     power_on: PowerOn = field(default="always", kw_only=True)
     """``always``: an idle node draws its idle power; ``first-use``: a node is off until a job runs on it, and stays on
     (as in the code of InEPS); ``on-demand``: a node is shut down when nothing runs on it, and boots when a job is
-    placed on it (cost-aware GAS-MARL, Eq. 1)."""
+    placed on it (cost-aware GAS-MARL, Eq. 1). On a pool, ``on-demand`` counts the idle power of as many machines as the
+    busy processors need, without boots, and ``first-use`` is refused."""
+    machine_processors: int = field(default=0, kw_only=True)
+    """Processors of each machine of a pool that is on demand; else 0."""
     dvfs: tuple[DvfsLevel, ...] = field(default=(), kw_only=True)
     """DVFS levels below the highest, which is level 0; a job runs at one level from start to end."""
     powered: Capacity | None = field(default=None, kw_only=True)
@@ -80,6 +84,12 @@ class Cluster:
         if self.processors > MOST_PROCESSORS:
             problem = f"is {self.processors:,}"
             raise InputError(problem, field="cluster.processors", fix=f"at most {MOST_PROCESSORS:,}")
+        if self.power_on not in (choices := get_args(PowerOn) if self.on_nodes else _OF_POOLS):
+            fix = "use " + " or ".join(choices)
+            raise InputError(f"is {self.power_on!r}", field="cluster.power_on", fix=fix)
+        if (self.machine_processors > 0) != (self.power_on == "on-demand" and not self.on_nodes):
+            problem = 'goes with power_on = "on-demand" on a pool'
+            raise InputError(problem, field="cluster.processors_per_machine", fix="use Cluster.pooled")
         if self.on_nodes:
             self._check_nodes()
         elif given := [name for name, none in _OF_NODES.items() if getattr(self, name) != none]:
@@ -93,10 +103,9 @@ class Cluster:
                     raise InputError(problem, field=f"capacity.{name}", fix="give at most what the machine has")
 
     def _check_nodes(self) -> None:
-        for name, choices in (("contention", ContentionModel), ("power_on", PowerOn)):
-            if getattr(self, name) not in get_args(choices):
-                fix = "use " + " or ".join(get_args(choices))
-                raise InputError(f"is {getattr(self, name)!r}", field=f"cluster.{name}", fix=fix)
+        if self.contention not in (choices := get_args(ContentionModel)):
+            fix = "use " + " or ".join(choices)
+            raise InputError(f"is {self.contention!r}", field="cluster.contention", fix=fix)
         if self.power_on == "on-demand" and self.contention == "irmasim-v1":
             fix = 'use contention = "repaired"'
             raise InputError("is on-demand, which irmasim-v1 does not know", field="cluster.power_on", fix=fix)
@@ -170,6 +179,17 @@ class Cluster:
         return self.idle_power_w if self.power_on == "always" else 0.0
 
     @property
+    def rest_power_w(self) -> float:
+        """Power of the whole cluster after the last job. [W]"""
+        return 0.0 if self.power_on == "on-demand" else self.idle_power_w
+
+    @property
+    def machine_power_w(self) -> float:
+        """Power of each machine of a pool while it is on, if that is on demand; else 0. [W]"""
+        machines = ceil(self.processors / self.machine_processors) if self.machine_processors else 0
+        return self.idle_power_w / machines if machines else 0.0
+
+    @property
     def follows_power(self) -> bool:
         """Whether something is switched off at times."""
         levels = self.powered
@@ -184,10 +204,10 @@ class Cluster:
     def idle_levels_w(self) -> Floats:
         """Power of the idle machine at each of `capacity_levels`, shape (k,). [W]"""
         levels = self.capacity_levels
+        on_w = self.idle_power_w if self.power_on == "always" else 0.0
         if self.on_nodes:  # what is not powered are processors of empty nodes
-            on_w = self.idle_power_w if self.power_on == "always" else 0.0
             return np.asarray(on_w * levels.processors / self.processors)
-        return np.asarray(self.idle_power_w * (levels.processors + levels.gpus) / (self.processors + self.gpus))
+        return np.asarray(on_w * (levels.processors + levels.gpus) / (self.processors + self.gpus))
 
     def idle_energy_j(self, start_s: float, end_s: float) -> float:
         """Energy over an interval of what is powered, when nothing runs. [J]"""
@@ -198,8 +218,9 @@ class Cluster:
 
     @classmethod
     def pooled(
-        cls, processors: int, *, processors_per_machine: int = 8, idle_power_per_machine_w: float = 50.0
-    ) -> Self:
+        cls, processors: int, *, processors_per_machine: int = 8, idle_power_per_machine_w: float = 50.0,
+        power_on: PowerOn = "always",
+    ) -> Self:  # fmt: skip
         """Processors without node identity; idle power counts per machine, the last of which may be partly filled.
 
         Source of the defaults: GAS-MARL §5.2.
@@ -207,7 +228,8 @@ class Cluster:
         Args:
             processors: processors of the cluster, >= 1.
             processors_per_machine: processors that share the idle power of one machine, >= 1.
-            idle_power_per_machine_w: power of one idle machine, >= 0; machines are always on. [W]
+            idle_power_per_machine_w: power of one idle machine, >= 0. [W]
+            power_on: ``always``, or ``on-demand``: only the machines that the busy processors need draw power.
 
         Raises:
             InputError: a value is out of range.
@@ -215,11 +237,15 @@ class Cluster:
         processors = whole_number(processors, "cluster.processors", lowest=1)
         processors_per_machine = whole_number(processors_per_machine, "cluster.processors_per_machine", lowest=1)
         idle_w = ceil(processors / processors_per_machine) * idle_power_per_machine_w
-        return cls((NodeGroup(name="pool", count=1, processors=processors, static_power_w=idle_w),))
+        group = NodeGroup(name="pool", count=1, processors=processors, static_power_w=idle_w)
+        return cls(
+            (group,), power_on=power_on, machine_processors=0 if power_on == "always" else processors_per_machine
+        )
 
     @classmethod
     def of_units(
-        cls, processors: int, gpus: int = 0, *, powered: Capacity | None = None, idle_power_w: float = 0.0
+        cls, processors: int, gpus: int = 0, *, powered: Capacity | None = None, idle_power_w: float = 0.0,
+        power_on: PowerOn = "always", processors_per_machine: int = 0,
     ) -> Self:  # fmt: skip
         """Pooled processors and GPUs, of which only some are powered at a time; jobs may be suspended.
 
@@ -228,6 +254,8 @@ class Cluster:
             gpus: all GPUs, >= 0.
             powered: what is powered when; by default everything.
             idle_power_w: power of the idle machine if everything is powered, >= 0. [W]
+            power_on: see `pooled`; GPUs need no machines.
+            processors_per_machine: processors that share the idle power of one machine, if it is on demand.
 
         Raises:
             InputError: a value is out of range.
@@ -235,7 +263,8 @@ class Cluster:
         processors = whole_number(processors, "cluster.processors", lowest=1)
         gpus = whole_number(gpus, "cluster.gpus", lowest=0)
         group = NodeGroup(name="pool", count=1, processors=processors, static_power_w=idle_power_w, gpus=gpus)
-        return cls((group,), powered=powered or Capacity.constant(processors, gpus))
+        machines: dict[str, Any] = {"power_on": power_on, "machine_processors": processors_per_machine}
+        return cls((group,), powered=powered or Capacity.constant(processors, gpus), **machines)
 
     @classmethod
     def of_nodes(cls, groups: Sequence[NodeGroup], contention: ContentionModel = "none", **parts: Any) -> Self:

@@ -231,7 +231,7 @@ def _backfill_green(s: State, head: int) -> None:
         number = whole(q.job[i])
         if may_start(s, i, latest_s, head) and number != head:
             job = s.jobs[number]
-            power_w = rise_w(s.machine, number, job.power_w, False)
+            power_w = rise_w(s.machine, number, whole(job.processors), job.power_w, False)
             ranked[count].key = power_w * job.requested_s * job.processors  # Eq. 15
             ranked[count].job = number
             longest_s = max(longest_s, job.requested_s)
@@ -247,7 +247,7 @@ def _backfill_green(s: State, head: int) -> None:
             if stale:
                 project_surplus(s, c.now_s, c.now_s + longest_s, weights)
                 stale = False
-            power_w = rise_w(s.machine, whole(number), job.power_w, False)
+            power_w = rise_w(s.machine, whole(number), whole(job.processors), job.power_w, False)
             segments, sigma_j = s.scratch.surplus, s.rules.threshold_j
             if not is_below_threshold(segments, c.segments, power_w, job.requested_s, sigma_j, is_brown(weights)):
                 continue

@@ -90,7 +90,7 @@ def features_of(
     powered, pools, grid = cluster.powered is not None, rules.pools, None if site is None else site.grid
     found = {
         "nodes": cluster.on_nodes,
-        "boots": cluster.power_on == "on-demand",
+        "boots": cluster.on_nodes and cluster.power_on == "on-demand",
         "capacity": cluster.follows_power,
         "site_capacity": powered and cluster.capacity_levels.until_s < np.inf,
         "kept_battery": "" if site is None or site.storage is None else site.storage.dispatch.removeprefix("greedy"),

@@ -21,7 +21,7 @@ from greenbatch.engine.outages import open_from_s
 from greenbatch.engine.power.protocol import allowed_w, always_allowed_w
 from greenbatch.engine.power.slots import next_edge_s, slot_at, slot_start_s
 from greenbatch.engine.state import State
-from greenbatch.machine_code.compile import compiled, compiled_rare, compiled_small
+from greenbatch.machine_code.compile import compiled, compiled_rare, compiled_small, whole
 
 ROUNDING = 1e-9
 """Part of the limit that rounding may add."""
@@ -82,7 +82,7 @@ def is_within_limit(s: State, job: int, outlives: bool) -> bool:
     if not s.rules.limited:
         return True
     power, now_s, of = s.power, s.clock.now_s, s.jobs[job]
-    added_w = adds_at_most_w(s.machine, job, of.power_w, outlives)
+    added_w = adds_at_most_w(s.machine, job, whole(of.processors), of.power_w, outlives)
     load_w = most_w(s.machine, s.expected, s.clock) + added_w
     if load_w <= always_allowed_w(power):
         return True
@@ -109,7 +109,7 @@ def reserve_within_limit(s: State, job: int) -> None:
     if not s.rules.limited:
         return
     c, power, of = s.clock, s.power, s.jobs[job]
-    added_w = adds_at_most_w(s.machine, job, of.power_w, False)
+    added_w = adds_at_most_w(s.machine, job, whole(of.processors), of.power_w, False)
     if most_w(s.machine, s.expected, s.clock) + added_w <= always_allowed_w(power):
         return
     alone_w, drained_s = s.machine.totals.base_power_w + added_w, c.shadow_s
@@ -141,8 +141,8 @@ def leaves_power(s: State, job: int, head: int) -> bool:
     c, of, first = s.clock, s.jobs[job], s.jobs[head]
     if first.promised_s < c.now_s or not is_within_limit(s, job, True):
         return False
-    head_w = adds_at_most_w(s.machine, head, first.power_w, False)
-    added_w = head_w + adds_at_most_w(s.machine, job, of.power_w, True)
+    head_w = adds_at_most_w(s.machine, head, whole(first.processors), first.power_w, False)
+    added_w = head_w + adds_at_most_w(s.machine, job, whole(of.processors), of.power_w, True)
     if most_w(s.machine, s.expected, s.clock) + added_w <= always_allowed_w(s.power):
         return True
     begin_s = c.shadow_s

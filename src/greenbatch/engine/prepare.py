@@ -100,6 +100,8 @@ def _check_parts(
 def _first_beyond(workload: Workload, cluster: Cluster, most_w: float, level: DvfsLevel) -> str:
     """What the first job draws that can never keep the power of the cluster within a limit; empty if all can."""
     least_w = cluster.first_power_w + np.nan_to_num(workload.power_w) * level.power
+    if cluster.machine_processors:
+        least_w += np.ceil(workload.processors / cluster.machine_processors) * cluster.machine_power_w
     beyond = np.flatnonzero(least_w > most_w)
     return f"job {workload.job_id[beyond[0]]} and idle nodes draw {least_w[beyond[0]]:g} W" if beyond.size else ""
 

@@ -271,6 +271,10 @@ class MachineTotals:
     free_gpus: int
     spare_gpus: int
     """GPUs that are left beside the blocked job, as `Clock.spare` processors are."""
+    machine_w: float
+    """What each machine of a pool draws that is on; 0 if it always is, which `base_power_w` counts. [W]"""
+    machine_processors: int
+    """Its processors."""
 
 
 class Slots:

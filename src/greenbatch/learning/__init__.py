@@ -7,7 +7,7 @@ The main path, room by room::
     training/, search/     the two loops: epochs of PPO, which requires torch; generations of candidates
     offpolicy/             a third: an actor-critic with a replay buffer, which requires torch
     evaluation/            what records say about a policy that did not make them
-    discounts              of decisions, or over time
+    discounts, adam        of decisions, or over time; the optimizer
     networks/              actors and critics over packed rows, in torch
     runs/                  what both loops have: a plan, windows, and a folder to resume from
 """

@@ -92,16 +92,30 @@ def _of_pool(outcome: Outcome) -> EnergyUse:
     jobs, run_s = outcome.workload, outcome.run_s
     job_j = jobs.power_w * run_s
     first_s, last_s = _span_s(outcome)
-    if outcome.cluster.powered is not None:
+    if outcome.cluster.machine_processors:
+        idle_j = 0.0
+    elif outcome.cluster.powered is not None:
         idle_j = outcome.cluster.idle_energy_j(first_s, last_s)
     else:
         idle_j = outcome.cluster.idle_power_w * (last_s - first_s)
     return EnergyUse(
         node=("pool",), group=("pool",), jobs=np.array([len(jobs)]),
         busy_processor_s=np.array([float(jobs.processors @ run_s)]),
-        idle_j=np.array([idle_j]), static_j=np.zeros(1),
+        idle_j=np.array([idle_j]), static_j=np.array([_machines_j(outcome)]),
         dynamic_j=np.array([float(job_j.sum())]), job_j=job_j,
     )  # fmt: skip
+
+
+def _machines_j(outcome: Outcome) -> float:
+    """Energy of the machines of a pool that are on while their processors are busy, without that of the jobs. [J]"""
+    each = outcome.cluster.machine_processors
+    if not each:
+        return 0.0
+    job, start_s, end_s = outcome.spans
+    taken = outcome.workload.processors[job]
+    order = np.argsort(time_s := np.concatenate([start_s, end_s]), kind="stable")
+    busy = np.cumsum(np.concatenate([taken, -taken])[order])[:-1]
+    return float(np.ceil(busy / each) @ np.diff(time_s[order])) * outcome.cluster.machine_power_w
 
 
 def _span_s(outcome: Outcome) -> tuple[float, float]:

@@ -129,7 +129,7 @@ def _parts(outcome: Outcome, demand_charge: float | None) -> tuple[str, ...]:
     has_money = grid is not None and grid.has_money
     can_have = {
         IDLE: True,
-        BOOTS: outcome.cluster.power_on == "on-demand",
+        BOOTS: outcome.cluster.on_nodes and outcome.cluster.power_on == "on-demand",
         OVERHEAD: site is not None and bool(np.any(site.pue != 1.0)),
         BASE_LOAD: site is not None and site.base_load_w > 0,
         STORAGE: site is not None and site.storage is not None,

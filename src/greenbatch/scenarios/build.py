@@ -83,13 +83,15 @@ def build_pool(
         )  # fmt: skip
     with origin.blame("cluster"):
         pool = Cluster.pooled(
-            size,
-            processors_per_machine=section.processors_per_machine,
-            idle_power_per_machine_w=section.idle_power_per_machine_w,
-        )
+            size, processors_per_machine=section.processors_per_machine,
+            idle_power_per_machine_w=section.idle_power_per_machine_w, power_on=section.power_on or "always",
+        )  # fmt: skip
         if not section.powered:
             return pool
-        return Cluster.of_units(size, gpus or 0, idle_power_w=pool.idle_power_w)
+        return Cluster.of_units(
+            size, gpus or 0, idle_power_w=pool.idle_power_w, power_on=pool.power_on,
+            processors_per_machine=pool.machine_processors,
+        )  # fmt: skip
 
 
 def build_rules(section: Section, origin: Origin) -> Rules:

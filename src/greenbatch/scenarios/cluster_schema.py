@@ -120,6 +120,7 @@ _POWERED = ("gpus", "capacity")
 """Keys that make a cluster one whose capacity may follow the power."""
 _OF_A_POOL = ("processors", "processors_per_machine", "idle_power_per_machine_w", "gpus")
 """Keys that describe a pool."""
+_OF_BOTH = ("power_on", "groups", "file")
 
 
 class LevelSection(Section):
@@ -135,7 +136,7 @@ class _Nodes(Section):
     contention: ContentionModel | None = None
     """How jobs on one node slow each other down: see ``cluster.Cluster``. By default as in the file, else not."""
     power_on: PowerOn | None = None
-    """When nodes are switched on: see ``cluster.Cluster``. By default they always are."""
+    """When nodes, or the machines of a pool, are switched on: see ``cluster.Cluster``. By default they always are."""
     dvfs: Annotated[tuple[LevelSection, ...], Field(strict=False, min_length=1, max_length=15)] | None = None
     """DVFS levels below the highest, ``[[cluster.dvfs]]``: level 1, 2, … of ``rules.dvfs_level``."""
     reference_gflops: Positive | None = None
@@ -156,7 +157,7 @@ class ClusterSection(_Nodes):
     processors_per_machine: Count = 8
     """Processors of a pool that share the idle power of one machine."""
     idle_power_per_machine_w: NotNegative = 50.0
-    """Power of an idle machine of a pool; machines are always on. [W]"""
+    """Power of an idle machine of a pool; machines are always on, unless ``power_on`` says otherwise. [W]"""
     gpus: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
     """GPUs of a pool, which jobs use beside its processors; without this and ``capacity`` GPUs of jobs are ignored."""
     capacity: CapacitySection | None = None
@@ -179,7 +180,7 @@ class ClusterSection(_Nodes):
     @model_validator(mode="after")
     def _one_kind(self) -> ClusterSection:
         if self.pooled:
-            if extra := sorted(self.model_fields_set - {*_OF_A_POOL, *_POWERED, "groups", "file"}):
+            if extra := sorted(self.model_fields_set - {*_OF_A_POOL, *_POWERED, *_OF_BOTH}):
                 raise ValueError(
                     f"found {extra[0]} without nodes; give [[cluster.groups]] or cluster.file, or leave it out"
                 )

@@ -30,7 +30,7 @@ def _most_w(machine: Nodes, expected: Table[Expected], clock: Clock) -> float:
     return float(total_w)
 
 
-@variant(Nodes, otherwise=lambda machine, job, power_w, outlives: power_w)
-def adds_at_most_w(machine: Nodes, job: int, power_w: float, outlives: bool) -> float:
+@variant(Nodes, otherwise=lambda machine, job, processors, power_w, outlives: power_w)
+def adds_at_most_w(machine: Nodes, job: int, processors: int, power_w: float, outlives: bool) -> float:
     """By how much a job that fits would raise `most_w` if it started now; arguments as for `preview.rise_w`. [W]"""
     return place(machine, job, 0.0, outlives and machine.counts.is_plain == 0, True).most_w

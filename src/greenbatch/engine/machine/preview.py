@@ -17,8 +17,8 @@ def expected_run_s(machine: Nodes, job: int, requested_s: float) -> float:
     return requested_s / place(machine, job, 0.0, False, True).speed
 
 
-@variant(Nodes, otherwise=lambda machine, job, power_w, outlives: power_w)
-def rise_w(machine: Nodes, job: int, power_w: float, outlives: bool) -> float:
+@variant(Nodes, otherwise=lambda machine, job, processors, power_w, outlives: power_w)
+def rise_w(machine: Nodes, job: int, processors: int, power_w: float, outlives: bool) -> float:
     """What a job that fits would add to the load if it started now. [W]
 
     The power of the job, and the static power of nodes on which nothing runs.
@@ -26,6 +26,7 @@ def rise_w(machine: Nodes, job: int, power_w: float, outlives: bool) -> float:
     Args:
         machine: the machine.
         job: row of the job.
+        processors: its processors.
         power_w: its power, 0 if unknown. [W]
         outlives: see `take`.
     """

@@ -33,7 +33,7 @@ class MachineOfViews:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self._idle: Any = nodes_of(cluster, _NO_JOBS)
+        self._idle: Any = nodes_of(cluster, NO_JOBS)
         self._idle.counts.is_uniform = self._idle.counts.is_plain = 0  # which only saves time
         self._idle.lists["at_least"] = 0  # nodes are counted as they are filled in
         self._most_gpus, self._fill = most_gpus(cluster), _compiled(numba.typeof(self._idle))
@@ -97,7 +97,7 @@ class MachineOfViews:
         return made
 
 
-_NO_JOBS = Workload.from_columns(
+NO_JOBS = Workload.from_columns(
     "none", {name: np.zeros(1) + 1 for name in ("job_id", "submit_s", "run_time_s", "requested_time_s", "processors")}
 )
 

@@ -15,6 +15,7 @@ from greenbatch.cluster import Cluster
 from greenbatch.engine.machine.dvfs import levels_of, run_at
 from greenbatch.engine.machine.idle_nodes import alike
 from greenbatch.engine.machine.node_tables import CONTENTIONS, Nodes, Placement
+from greenbatch.engine.machine.resources import Machine, machine_of
 from greenbatch.engine.outages import downtimes_of
 from greenbatch.engine.power.protocol import Power
 from greenbatch.engine.prepare import arrange_nodes, rule_settings
@@ -23,7 +24,7 @@ from greenbatch.engine.records import Floats, Ints, table_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State, set_rules
 from greenbatch.engine.views.codec import state_of
-from greenbatch.engine.views.decode_nodes import MachineOfViews
+from greenbatch.engine.views.decode_nodes import NO_JOBS, MachineOfViews
 from greenbatch.engine.views.interface import NOT_PREDICTED, Attributes, View
 
 
@@ -83,7 +84,11 @@ class Imagination:
         coming, waiting = future.arrivals, len(view.job_id)
         longer = _with_arrivals(view, coming)
         run_s = np.concatenate([future.waiting_run_s, coming.run_s])
-        machine = None if self._machines is None else _without_contention(self._machines.with_room(longer), len(run_s))
+        machine: Machine | None = None  # of a pool whose capacity varies, only the processors that are powered now
+        if self._machines is not None:
+            machine = _without_contention(self._machines.with_room(longer), len(run_s))
+        elif self._cluster.powered is None:
+            machine = machine_of(self._cluster, NO_JOBS)
         state = state_of(longer, machine=machine, attributes=False, downtimes=self._downtimes)
         state = state._replace(power=future.power)
         set_rules(state, self._rules, rule_settings(self._program))

@@ -120,7 +120,8 @@ def workload_of(memory: Memory) -> Workload:
 def _stated(cluster: Cluster) -> str:
     """A cluster in words, without the files that it was read from; as in files of memory of version 0.1."""
     of_nodes = ("contention", "power_on", "dvfs", "priority")
-    kind, names = ("NodeCluster", of_nodes) if cluster.on_nodes else ("Cluster", ())
+    of_pools = ("machine_processors",) if cluster.machine_processors else ()
+    kind, names = ("NodeCluster", of_nodes) if cluster.on_nodes else ("Cluster", of_pools)
     values = ", ".join(f"{name}={getattr(cluster, name)!r}" for name in ("groups", *names))
     return f"{kind}({values}{', notes=(), sources={}' * cluster.on_nodes})"
 

@@ -82,7 +82,7 @@ class WeighedTrial(Trial):
         self.preferences = preferences / preferences.sum(axis=1, keepdims=True)
         self._references: dict[int, Reference] = {}
         assert self.scenario.site is not None  # noqa: S101  (refused above)
-        self._idle = Idle(self.scenario.site, self.scenario.cluster.idle_power_w)
+        self._idle = Idle(self.scenario.site, self.scenario.cluster.rest_power_w)
 
     def joules(self, count: int) -> list[tuple[Joule, Ints]]:
         """The preferences, each with its windows."""

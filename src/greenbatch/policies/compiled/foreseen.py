@@ -14,6 +14,7 @@ import numpy as np
 from greenbatch.engine.capacity.units import is_fixed
 from greenbatch.engine.limits import can_start, has_limit
 from greenbatch.engine.machine.node_tables import Nodes, waking_w
+from greenbatch.engine.machine.pool import Pool, machines_w
 from greenbatch.engine.machine.preview import boots_of, expected_run_s, rise_w
 from greenbatch.engine.machine.reservation import reserve_for
 from greenbatch.engine.machine.resources import Machine, fits
@@ -53,6 +54,13 @@ def usual(machine: Machine) -> Usual:
     return Usual(0.0, 0.0, 1.0)
 
 
+@usual.register(Pool)
+def usual_of_pool(machine: Pool) -> Usual:
+    """A part of the power of a machine for each processor."""
+    totals = machine.totals
+    return Usual(0.0, totals.machine_w / max(totals.machine_processors, 1), 1.0)
+
+
 @usual.register(Nodes)
 def usual_of_nodes(machine: Nodes) -> Usual:
     """Averages over all processors, busy or not; GPUs are not counted."""
@@ -75,6 +83,13 @@ def _usual_of_nodes(machine: Nodes) -> Usual:
 def awake_w(machine: Machine) -> float:
     """What nodes draw beyond idle power because jobs run on them, without the power of these jobs. [W]"""
     return 0.0
+
+
+@awake_w.register(Pool)
+def machines_on_w(machine: Pool) -> float:
+    """The power of the machines that are on as needed."""
+    totals = machine.totals
+    return float(-machines_w(totals, totals.free - totals.processors))
 
 
 @awake_w.register(Nodes)
@@ -169,7 +184,7 @@ def foresee(s: State, number: int, averages: Usual, outlives: bool, is_placed: b
     if fits(s.machine, whole(number), whole(job.processors), s.clock.now_s):
         power_w, run_s = 0.0, 0.0
         if is_placed:
-            power_w = rise_w(s.machine, whole(number), job.power_w, outlives)
+            power_w = rise_w(s.machine, whole(number), whole(job.processors), job.power_w, outlives)
             run_s = expected_run_s(s.machine, whole(number), job.requested_s)
             boots_j, boots_s = boots_of(s.machine, whole(number))
             power_w += boots_j / run_s
