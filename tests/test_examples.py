@@ -74,6 +74,9 @@ RUN = {
     for words in commands(page)
     if words[0] not in ELSEWHERE and not any("gas-marl" in word or "@runs/" in word for word in words)
 }
+for name in list(RUN):
+    if (same := name.replace("out/what-if", "out/site")) != name and same in RUN:
+        del RUN[name]  # the same command into another folder
 
 
 DRAWN = {"out/site", "out/two-kinds", "out/whatif"}

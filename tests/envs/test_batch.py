@@ -39,6 +39,12 @@ def scenario() -> Scenario:
     return load_scenario("default", overrides={"workload.generator.jobs": 300})
 
 
+@cache
+def of_paper(trace: str) -> Scenario:
+    """The scenario of the episodes on a trace, read once."""
+    return load_scenario(SCENARIOS[trace], overrides=UNSCALED.get(trace))
+
+
 @pytest.fixture
 def small() -> Scenario:
     return scenario()
@@ -98,8 +104,7 @@ def test_gas_marl_sees_what_the_published_simulator_shows(
     greenbatch_data("swf/lublin_256.swf.gz")
     episode = np.load(greenbatch_reference(f"gas-marl/rl_episodes/{trace}_{backfill}_300.npz"))
     name = {"easy": "easy-schedgym"}.get(backfill, backfill)
-    question = load_scenario(SCENARIOS[trace], overrides=UNSCALED.get(trace))
-    env = BatchEnv(question, "gas-marl", environments=1, jobs=256, backfill=name)
+    env = BatchEnv(of_paper(trace), "gas-marl", environments=1, jobs=256, backfill=name)
     seen = env.reset([300])
     for number, (action, expected) in enumerate(
         zip(episode["actions"], episode["clock_queue_running_jobid"], strict=True)

@@ -45,8 +45,10 @@ def style(handle: object) -> tuple[str, str, str]:
     return to_hex(color), "", np.round(path.vertices, 3).tobytes().hex()
 
 
-@pytest.mark.parametrize("names", [SHORT, LONG], ids=["short", "long"])
-@pytest.mark.parametrize("draw", [queue, training, sweep])
+@pytest.mark.parametrize(
+    ("draw", "names"), [(queue, LONG), (training, LONG), (sweep, LONG), (queue, SHORT)],
+    ids=["queue-long", "training-long", "sweep-long", "queue-short"],
+)  # fmt: skip
 def test_sixteen_schedulers_can_be_told_apart_and_read(draw: Callable[[list[str]], Picture], names: list[str]) -> None:
     picture = draw(names)
     figure = picture.figure

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -82,8 +81,8 @@ def test_schedules_of_the_authors_come_out_job_by_job(greenbatch_reference: Find
     assert {row["file"] for row in rows} == {file.name for file in greenbatch_reference("ga/schedules").iterdir()}
     assert len(rows) == 32
     for row in rows:
-        if int(row["seed"]) > 0 and row["trace"] != "lublin_256":
-            continue  # other seeds on one trace
+        if int(row["seed"]) > (row["trace"] == "lublin_256") or (row["trace"], row["start"]) == ("Cirne", "7000"):
+            continue  # one other seed on one trace, and no second start where plans are many
         assert float(row["eta"]) == ETA[row["trace"]]
         stream, name = Random(int(row["seed"])), row["file"]  # noqa: S311
         outcome, policy = run(
@@ -97,23 +96,18 @@ def test_schedules_of_the_authors_come_out_job_by_job(greenbatch_reference: Find
         assert metrics["renewable_utilization"] == pytest.approx(float(row["re_util"]), rel=1e-12)
 
 
-IN_TURN = {("lublin_256", "easy"), ("Cirne", "green"), ("Jann_scaled", "none"), ("Jann", "none")}
-"""Each trace once, and each backfilling; means of ten starts are in tests/experiments/test_reproduce.py."""
+IN_TURN = ("Jann_scaled", "none")
+"""One trace without a backfilling; two starts with one are in tests/experiments/test_reproduce.py."""
 
 
 def test_two_starts_in_turn_come_out_job_by_job(greenbatch_reference: Find, greenbatch_data: Find) -> None:
     """One stream of random numbers goes through the starts of a trace and a backfilling, in their order."""
-    streams: dict[tuple[str, str], Random] = {}
-    begun: Counter[tuple[str, str]] = Counter()
-    for row in table(greenbatch_reference("ga/ten-starts.csv")):
-        which = row["trace"], row["backfill"]
-        begun[which] += 1
-        if which not in IN_TURN or begun[which] > 2:
-            continue
-        stream = streams.setdefault(which, Random(0))  # noqa: S311
+    rows = table(greenbatch_reference("ga/ten-starts.csv"))
+    two, stream = [row for row in rows if (row["trace"], row["backfill"]) == IN_TURN][:2], Random(0)  # noqa: S311
+    assert len({row["start"] for row in two}) == 2
+    for row in two:
         outcome, _ = run(row["trace"], int(row["start"]), int(row["n"]), row["backfill"], stream, greenbatch_data)
         assert_same(outcome, golden_schedule(greenbatch_reference(f"ga/ten/{row['file']}")), row["file"])
-    assert streams.keys() == IN_TURN
 
 
 # ---------------------------------------------------------------- plans

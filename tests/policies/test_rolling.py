@@ -51,7 +51,7 @@ def starts(name: str, jobs: Workload, site: Site) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("knowledge", ["sampled", "perfect"])
 @settings(max_examples=4, deadline=None)
-@given(window=windows())
+@given(window=windows(15))
 def test_with_one_setting_it_is_the_planner(knowledge: str, window: tuple[Workload, Site]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rolling_horizon, "SETTINGS", ({},))
@@ -60,7 +60,7 @@ def test_with_one_setting_it_is_the_planner(knowledge: str, window: tuple[Worklo
 
 
 @settings(max_examples=3, deadline=None)
-@given(window=windows(15))
+@given(window=windows(10))
 def test_a_live_batch_system_gets_the_same_starts(window: tuple[Workload, Site]) -> None:
     jobs, site = window
     asked = run_from_views(scheduler("rolling"), jobs, CLUSTER, site, Rules())

@@ -63,7 +63,7 @@ CASES = [*((network, "swaps") for network in NETWORKS), *(("image and jobs", mac
 
 @pytest.mark.parametrize(("network", "machine"), dict.fromkeys(CASES))
 def test_a_model_decides_as_in_the_environment(tmp_path: Path, network: str, machine: str) -> None:
-    scenario = rare(10, 200, seed=7, **MACHINES[machine])
+    scenario = rare(10, 100, seed=7, **MACHINES[machine])
     made, actor = network_of(tmp_path / "model", NETWORKS[network], scenario)
     starts, value = played(scenario, made, actor)
     assert np.isfinite(starts).sum() > 10

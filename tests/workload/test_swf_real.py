@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from greenbatch.workload import SWF_RULES, read_swf
+from greenbatch.workload import SWF_RULES, Workload, read_swf
 
 # file: (job lines, largest job, processors, days, {words of a note: count})
 REAL = {
@@ -15,10 +15,6 @@ REAL = {
     "swf/SDSC-BLUE-2000-4.2-cln": (
         243306, 1152, 1152, 974.08,
         {"negative run time": 10744, "zero run time": 26, "over the requested time": 23434},
-    ),
-    "swf/RICC-2010-2": (
-        447794, 8192, 8192, 152.97,
-        {"zero run time": 10, "over the requested time": 7092, "requested time missing": 2},
     ),
     "swf/CEA-Curie-2011-2.1-cln": (
         312826, 79808, 93312, 253.74,
@@ -40,10 +36,19 @@ REAL = {
 }  # fmt: skip
 
 
+THUNDER = "swf-extra/LLNL-Thunder-2007-1.1-cln"
+
+
+@pytest.fixture(scope="module")
+def thunder(greenbatch_data) -> Workload:
+    """Two tests look at every job of it."""
+    return read_swf(greenbatch_data(f"{THUNDER}.swf.gz"))
+
+
 @pytest.mark.parametrize("name", REAL)
-def test_real_trace(greenbatch_data, name):
+def test_real_trace(greenbatch_data, thunder, name):
     lines, largest, machine, days, expected = REAL[name]
-    w = read_swf(greenbatch_data(f"{name}.swf.gz"))
+    w = thunder if name == THUNDER else read_swf(greenbatch_data(f"{name}.swf.gz"))
     assert {words: [n.count for n in w.notes if words in n.what] for words in expected} == {
         words: [count] for words, count in expected.items()
     }
@@ -55,8 +60,8 @@ def test_real_trace(greenbatch_data, name):
     assert (np.diff(w.job_id) > 0).all()
 
 
-def test_every_row_against_a_plain_reading(greenbatch_data):
-    path = greenbatch_data("swf-extra/LLNL-Thunder-2007-1.1-cln.swf.gz")
+def test_every_row_against_a_plain_reading(greenbatch_data, thunder):
+    path = greenbatch_data(f"{THUNDER}.swf.gz")
     kept = []
     with gzip.open(path, "rt") as file:
         rows = [[float(x) for x in line.split()] for line in file if line.strip() and not line.startswith(";")]
@@ -64,7 +69,7 @@ def test_every_row_against_a_plain_reading(greenbatch_data):
         size = max(f[4], f[7])
         if f[1] >= 0 and f[3] > 0 and 0 < size <= 4008:
             kept.append((f[0], f[1], f[3], f[3] if f[8] == -1 else f[8], size, f[11], k))
-    w = read_swf(path)
+    w = thunder
     columns = (w.job_id, w.submit_s, w.run_time_s, w.requested_time_s, w.processors, w.user, w.trace_row)
     np.testing.assert_array_equal(np.column_stack(columns), np.array(sorted(kept)))
 
