@@ -193,7 +193,6 @@ def test_processors_that_do_not_match_the_nodes_are_refused(processors: tuple[in
         ("fcfs+easy-irmasim+first", {}, "the order of its list of nodes"),
         ("fcfs+conservative", {}, "its reservations of nodes"),
         ("fcfs+easy+high-mem-bw", {"contention": "repaired"}, "the memory bandwidth in use"),
-        ("fcfs+easy", {"power_on": "on-demand"}, "when nodes boot or shut down"),
     ],
 )
 def test_what_a_view_does_not_show_is_refused(name: str, changed: dict[str, Any], message: str) -> None:
@@ -332,3 +331,37 @@ def test_a_node_that_is_named_twice_is_refused() -> None:
     assert session.view() is not None
     with pytest.raises(InputError, match=r"mine: chose nodes \(0, 0\) \(name each node once\)"):
         session.apply(Start(0, nodes=(0, 0), processors=(1, 1)))
+
+
+# ---------------------------------------------------------------- nodes that boot
+
+BOOTS = {"boot_s": 14.0, "boot_energy_j": 1000.0, "shutdown_s": 9.0, "shutdown_energy_j": 80.0, "min_on_s": 6.0}
+BOOTING = Cluster.of_nodes(
+    [NodeGroup(name="a", count=2, processors=3, static_power_w=60.0, idle_fraction=0.5, **BOOTS),
+     NodeGroup(name="b", count=1, processors=4, static_power_w=40.0, idle_fraction=0.5, **BOOTS)],
+    power_on="on-demand",
+)  # fmt: skip
+WEATHER = Site(name="s", step_s=8.0, sources_w={"sun": np.array([0.0, 90.0, 200.0, 40.0])}, repeat=True)
+
+
+@pytest.mark.parametrize("name", [
+    "fcfs+easy", "f2+green:sigma=300", "min-min", "lptpn:sigma=300", "green-threshold:tick=7:limit=60",
+    "foresee:horizon=60:tick=7:slowdown=900:limit=40", "cheapest-start:horizon=60:tick=7", "ga:evaluations=60+easy",
+    "aco:evaluations=60+easy", "rolling:futures=1:horizon=3600",
+])  # fmt: skip
+def test_schedulers_on_nodes_that_boot(name: str) -> None:
+    """A view shows what nodes do and until when; seed 3 has a decision at the instant at which a boot ends."""
+    how, searches = scheduler(name), name.startswith(("ga", "aco", "rolling"))
+    for seed, cap_w in [(0, 265.0)] if searches else [(0, 0.0), (0, 265.0), (3, 0.0), (3, 265.0)]:
+        rules = Rules(event_rule="per_instant", ties="completion_first", power_cap_w=cap_w)
+        draw = np.random.default_rng(seed)
+        run_s = draw.integers(1, 12, 15)
+        columns = {
+            "run_time_s": run_s, "requested_time_s": run_s + draw.integers(0, 4, 15),
+            "submit_s": np.sort(draw.integers(0, 60, 15)), "processors": draw.integers(1, 6, 15),
+            "power_w": draw.integers(1, 60, 15).astype(float), "nodes": np.full(15, -1),
+        }  # fmt: skip
+        jobs = Workload.from_columns("random", columns)
+        outcome = same_schedule(how, jobs, BOOTING, WEATHER, rules)
+        assert outcome.switching is not None
+        assert outcome.switching.energy_j.sum() > 3000.0

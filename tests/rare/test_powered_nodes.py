@@ -14,8 +14,11 @@ from test_powered_properties import FINISHED, POOLS, REJECTED, SIZE, capacities,
 from greenbatch.cluster import Capacity, Cluster, DvfsLevel, NodeGroup
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.pools import Pools
+from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Start, Suspend, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.metrics.energy_use import energy_use
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
@@ -24,7 +27,6 @@ pytestmark = pytest.mark.plain
 
 RULES: dict[str, Any] = {"event_rule": "per_instant", "ties": "completion_first"}
 SCHEDULERS = ("qos+none", "hvf+first-fit", "fcfs+easy", "sjf+none", "sjf+easy", "wfp3+first-fit")
-WITHOUT_SWAP = POOLS.filter(lambda pools: pools.suspends != "swap")
 
 
 def on_nodes(workload: Workload, groups: list[NodeGroup], capacity: Capacity, pools: Pools | None, name: str,
@@ -33,7 +35,7 @@ def on_nodes(workload: Workload, groups: list[NodeGroup], capacity: Capacity, po
     return simulate(workload, cluster, None, Rules(**RULES, pools=pools), scheduler(name))
 
 
-@given(workload=workloads(gpus=0), capacity=capacities(), pools=WITHOUT_SWAP, name=st.sampled_from(SCHEDULERS))
+@given(workload=workloads(gpus=0), capacity=capacities(), pools=POOLS, name=st.sampled_from(SCHEDULERS))
 @settings(max_examples=100, deadline=None)
 def test_jobs_that_ask_for_processors_only_run_as_on_a_pool(
     workload: Workload, capacity: Capacity, pools: Pools, name: str
@@ -100,7 +102,16 @@ def taken_at(outcome: Outcome, time_s: float) -> tuple[int, int]:
     return int(processors[here].sum()), int(gpus[here].sum())
 
 
-@given(workload=node_jobs(), capacity=capacities(), pools=WITHOUT_SWAP, name=st.sampled_from(SCHEDULERS))
+def check_room(outcome: Outcome, capacity: Capacity) -> None:
+    """No node holds more than it has, and no more is taken than is powered."""
+    for time_s in np.unique(np.concatenate([outcome.stays.span_start_s, capacity.time_s])):  # type: ignore[union-attr]
+        row = max(0, np.searchsorted(capacity.time_s, time_s, side="right") - 1)
+        processors, gpus = taken_at(outcome, time_s)
+        assert processors <= capacity.processors[row]
+        assert gpus <= capacity.gpus[row]
+
+
+@given(workload=node_jobs(), capacity=capacities(), pools=POOLS, name=st.sampled_from(SCHEDULERS))
 @settings(max_examples=150, deadline=None)
 def test_capacity_is_kept_work_conserved_and_the_books_balance(
     workload: Workload, capacity: Capacity, pools: Pools, name: str
@@ -109,11 +120,7 @@ def test_capacity_is_kept_work_conserved_and_the_books_balance(
     stays, placed = outcome.stays, outcome.placements
     assert stays is not None
     assert placed is not None
-    for time_s in np.unique(np.concatenate([stays.span_start_s, capacity.time_s])):
-        row = max(0, np.searchsorted(capacity.time_s, time_s, side="right") - 1)
-        processors, gpus = taken_at(outcome, time_s)
-        assert processors <= capacity.processors[row]
-        assert gpus <= capacity.gpus[row]
+    check_room(outcome, capacity)
     finished = stays.state == FINISHED
     assert np.isin(stays.state, (FINISHED, REJECTED)).all()
     for job in np.flatnonzero(finished):
@@ -130,7 +137,7 @@ def test_capacity_is_kept_work_conserved_and_the_books_balance(
 
 
 @given(
-    workload=node_jobs(), capacity=capacities(), pools=WITHOUT_SWAP, name=st.sampled_from(SCHEDULERS),
+    workload=node_jobs(), capacity=capacities(), pools=POOLS, name=st.sampled_from(SCHEDULERS),
     contention=st.sampled_from(["none", "repaired"]), level=st.integers(0, 1),
     speed=st.sampled_from([0.5, 1.0, 2.0]), volume_mb=st.sampled_from([0.0, 5e4, 1e6]),
     loses=st.sampled_from(["nothing", "all"]),
@@ -169,3 +176,21 @@ def test_a_job_that_resumes_on_slower_nodes_does_the_same_work(
             assert any(np.isclose(work_s, each) for each in done)
         else:
             assert max(done) >= work_s * (1 - 1e-9)
+
+
+@given(workload=node_jobs(), capacity=capacities(), seed=st.integers(0, 99))
+@settings(max_examples=40, deadline=None)
+def test_an_agent_may_suspend_jobs_on_nodes(workload: Workload, capacity: Capacity, seed: int) -> None:
+    """At any decision; what it suspends gives back its nodes, and every job ends."""
+    cluster = Cluster.of_nodes(GROUPS, powered=capacity)
+    rules = Rules(**RULES, pools=Pools(suspends="swap", suspend_s=1.0, resume_s=1.0))
+    session = Session(workload, cluster, None, rules, Program(name="any"))
+    random, suspended = np.random.default_rng(seed), 0
+    while (view := session.view()) is not None:
+        ready = np.flatnonzero(view.capacity.ready)  # type: ignore[union-attr]
+        may = len(view.running.job_id) > 0 and random.random() < 0.3 and suspended < 20
+        suspended += may
+        session.apply(Suspend() if may else Start(int(random.choice(ready))) if ready.size else Wait())
+    outcome = session.outcome()
+    check_room(outcome, capacity)
+    assert np.isin(outcome.stays.state, (FINISHED, REJECTED)).all()  # type: ignore[union-attr]

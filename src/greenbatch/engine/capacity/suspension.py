@@ -18,7 +18,7 @@ from greenbatch.engine.capacity.admission import is_admitted
 from greenbatch.engine.capacity.units import hold
 from greenbatch.engine.capacity.value import SUSPENSIONS
 from greenbatch.engine.capacity.varying import RUNNING, SUSPENDED, CapacityCounts, Varying
-from greenbatch.engine.machine.interruption import go_on, on_level, set_aside
+from greenbatch.engine.machine.interruption import fits_instead, go_on, on_level, set_aside
 from greenbatch.engine.machine.placement import drawn
 from greenbatch.engine.machine.preview import running_w
 from greenbatch.engine.machine.rates import update_ends
@@ -216,6 +216,7 @@ def make_room(capacity: Varying, s: State, position: int) -> bool:
         other.value < head.value
         and head.processors <= s.machine.totals.free + other.processors
         and head.gpus <= s.machine.totals.free_gpus + other.gpus
+        and fits_instead(s.machine, number, processors, whole(s.expected[row].job))
         and limits.allows_instead(s, number, row)
     ):
         return False

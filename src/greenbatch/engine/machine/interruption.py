@@ -7,8 +7,9 @@ for a pool, where the time that is left is the work that is left.
 from __future__ import annotations
 
 from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.nodes import lend
 from greenbatch.engine.machine.power_states import dim
-from greenbatch.engine.machine.resources import Machine
+from greenbatch.engine.machine.resources import Machine, fits
 from greenbatch.machine_code.compile import compiled_small, whole
 from greenbatch.machine_code.variants import variant
 
@@ -25,6 +26,22 @@ def taken(machine: Nodes, job: int, processors: int, gpus: int) -> tuple[int, in
         gpus += whole(share.gpus)
         row = whole(share.of_job)
     return (processors, gpus)
+
+
+@variant(Nodes, otherwise=True)
+def fits_instead(machine: Nodes, job: int, processors: int, running: int) -> bool:
+    """Whether a job fits once a running one has released its nodes; of a pool, the numbers of free units say that.
+
+    Args:
+        machine: the machine.
+        job: row of the job.
+        processors: its processors.
+        running: row of the running job.
+    """
+    lend(machine, running, 1)
+    found = fits(machine, job, processors, 0.0)
+    lend(machine, running, -1)
+    return bool(found)
 
 
 @compiled_small

@@ -352,6 +352,20 @@ def _release(machine: Nodes, job: int, now_s: float) -> None:
     counts.killed += unfinished
 
 
+@compiled
+def lend(machine: Nodes, job: int, sign: int) -> None:
+    """Count what a running job takes as free (``sign`` 1), or as taken again (-1); nothing else changes."""
+    row = whole(machine.demands[job].first)
+    while row >= 0:
+        share = machine.shares[row]
+        node = machine.nodes[share.node]
+        _resize(machine, whole(share.node), sign * whole(share.taken))
+        node.free_gpus += sign * share.gpus
+        machine.totals.free_gpus += sign * share.gpus
+        node.free_memory_mb += sign * share.memory_mb
+        row = whole(share.of_job)
+
+
 @compiled_small
 def _unlink(machine: Nodes, number: int, row: int) -> None:
     """Remove a share from the list of its node."""

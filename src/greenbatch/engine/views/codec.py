@@ -87,10 +87,12 @@ def _nodes(machine: Machine, running: Int32s) -> tuple[seen.Nodes, Placements]:
         totals = machine.totals
         return _copied(seen.Nodes, [totals.processors], [totals.free], [totals.base_power_w]), NOWHERE
     nodes: Any = machine.nodes
-    is_on = nodes["phase"] == ON
+    is_on, switches = nodes["phase"] == ON, slice(None if machine.counts.on_demand else 0)
     shown = seen.Nodes(
         nodes["processors"].astype(np.int64), nodes["free"].astype(np.int64), np.where(is_on, nodes["idle_w"], 0.0),
         nodes["free_gpus"].astype(np.int64), nodes["free_memory_mb"].copy(), is_on,
+        nodes["phase"][switches].astype(np.int64), nodes["switch_s"][switches].copy(),
+        nodes["on_since_s"][switches].copy(),
     )  # fmt: skip
     return shown, _placements(machine, running)
 
@@ -189,7 +191,8 @@ def _machine(view: View, machine: Machine | None) -> Machine:
     made = Pool(record_of(MachineTotals), np.zeros(0, np.int32)) if machine is None else machine
     nodes, totals, total = view.nodes, cast(Any, made.totals), np.add.reduce  # faster than methods on few numbers
     totals["processors"], totals["free"] = total(nodes.processors), total(nodes.free_processors)
-    totals["load_w"], totals["base_power_w"] = view.load_w, total(nodes.idle_power_w)
+    on_demand = isinstance(made, Nodes) and made.counts.on_demand
+    totals["load_w"], totals["base_power_w"] = view.load_w, 0.0 if on_demand else total(nodes.idle_power_w)
     return made
 
 

@@ -15,15 +15,17 @@ from numba import types
 from greenbatch.cluster import Cluster
 from greenbatch.engine.machine.demands import Asked, fill_demands, memory_mb, most_gpus, partitions_of
 from greenbatch.engine.machine.idle_nodes import nodes_of
-from greenbatch.engine.machine.node_tables import OFF, ON, Demand, Nodes, Share
+from greenbatch.engine.machine.node_tables import OFF, ON, STOPPING, Demand, Nodes, Share
 from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.records import Floats, MachineTotals, record_of, table_of
 from greenbatch.engine.views.interface import Nodes as SeenNodes
 from greenbatch.engine.views.interface import Placements, View, types_of
 from greenbatch.errors import InputError
-from greenbatch.machine_code.compile import compiled_small, entry
+from greenbatch.machine_code.compile import compiled, compiled_small, entry
 from greenbatch.workload import Workload
 
+_WITHOUT_BOOTS = SeenNodes._fields.index("phase")
+"""Columns of nodes that a view has of any machine of nodes."""
 FIT, UNEQUAL, NODES_DIFFER = range(3)
 """Whether the parts of a view fit together and the cluster."""
 
@@ -59,7 +61,8 @@ class MachineOfViews:
             queue.requested_time_s, queue.requested_time_s, extra.memory_volume_mb, extra.requested_energy_j,
             queue.power_w,
         )  # fmt: skip
-        parts = (view.job_id, *asked), running[:3], (idle.nodes, *view.nodes), placed
+        nodes = view.nodes[: len(view.nodes) if idle.counts.on_demand else _WITHOUT_BOOTS]
+        parts = (view.job_id, *asked), running[:3], (idle.nodes, *nodes), placed
         found = UNEQUAL
         if all(len(set(map(len, part))) == 1 for part in parts):
             times_s = (np.asarray(each, np.float64) for each in (running.start_s, running.expected_end_s))
@@ -144,6 +147,8 @@ def _fill(
         node.phase = ON if seen.is_on[n] else OFF
         for p in range(min(free + 1, machine.lists.shape[0])):
             machine.lists[p].at_least += 1
+    if machine.counts.on_demand:
+        _fill_switches(machine, first, seen, placed)
     for k in range(placed.node.shape[0] - 1, -1, -1):  # the lists begin with the first rows
         _fill_share(machine, k, first, placed)
     for n in range(nodes.shape[0]):
@@ -167,6 +172,19 @@ def _is_possible(machine: Nodes, n: int, seen: SeenNodes) -> bool:
     return bool(possible and taken <= node.processors)
 
 
+@compiled
+def _fill_switches(machine: Nodes, first: int, seen: SeenNodes, placed: Placements) -> None:
+    """What nodes do that boot on demand, and which of the running jobs wait for that."""
+    machine.counts.next_switch_s = np.inf
+    for n in range(machine.nodes.shape[0]):
+        node = machine.nodes[n]
+        node.phase, node.switch_s, node.on_since_s = seen.phase[n], seen.switch_s[n], seen.on_since_s[n]
+        machine.counts.next_switch_s = min(machine.counts.next_switch_s, node.switch_s)
+    for k in range(placed.node.shape[0]):
+        if machine.nodes[placed.node[k]].phase != ON:
+            machine.demands[first + placed.running[k]].is_booting = 1
+
+
 @compiled_small
 def _fill_share(machine: Nodes, k: int, first: int, placed: Placements) -> None:
     """A part of a running job on its node, ahead of those that are there."""
@@ -181,7 +199,10 @@ def _fill_share(machine: Nodes, k: int, first: int, placed: Placements) -> None:
     share.of_job, share.of_node = demand.first, node.first
     demand.first = node.first = k
     node.jobs += 1
-    node.drawing += 1
+    node.drawing += demand.is_booting == 0
+    node.boots_again = node.phase == STOPPING
+    if demand.is_booting:
+        share.since_s = demand.begin_s
 
 
 @cache

@@ -128,6 +128,12 @@ class Nodes(NamedTuple):
     free_memory_mb: Floats = np.zeros(0)
     is_on: Bools = np.zeros(0, np.bool_)
     """Whether it is on; not while it boots or shuts down."""
+    phase: Ints = np.zeros(0, np.int64)
+    """0 it is on, 1 off, 2 it boots, 3 it shuts down; empty unless nodes boot on demand, as the next two."""
+    switch_s: Floats = _NOTHING
+    """When its boot or shutdown ends, or its shutdown begins if it is on; infinite if nothing is due. [s]"""
+    on_since_s: Floats = _NOTHING
+    """Since when it is on. [s]"""
 
 
 class Placements(NamedTuple):
