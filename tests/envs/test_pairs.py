@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from greenbatch.cluster import Cluster, NodeGroup
@@ -37,6 +37,9 @@ pytestmark = pytest.mark.plain
 JOBS = 30
 
 
+BOOTS = {"boot_s": 40.0, "boot_energy_j": 3000.0, "shutdown_s": 15.0, "shutdown_energy_j": 500.0, "min_on_s": 20.0}
+
+
 def cluster(contention: str = "none", power_on: str = "always") -> Cluster:
     """Seven nodes of three kinds, one of them with a GPU and little memory."""
     kinds = ((3, 8, 1.4, 64.0, 0, 68.8, 6.5), (2, 16, 1.2, 16.0, 1, 50.0, 5.0), (2, 48, 1.0, 96.0, 0, 35.1, 3.3))
@@ -44,6 +47,7 @@ def cluster(contention: str = "none", power_on: str = "always") -> Cluster:
         NodeGroup(
             name=f"g{k}-", count=count, processors=processors, speed=speed, memory_gb=memory_gb, gpus=gpus,
             static_power_w=static_w, idle_fraction=0.4, power_per_processor_w=processor_w, power_per_gpu_w=100.0,
+            **(BOOTS if power_on == "on-demand" else {}),
         )
         for k, (count, processors, speed, memory_gb, gpus, static_w, processor_w) in enumerate(kinds)
     )  # fmt: skip
@@ -97,11 +101,13 @@ def shown(view: View, env: BatchEnv) -> Any:
     return observe_view(view, env.layout, MachineOfViews(view.cluster)(view))
 
 
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     st.integers(0, 10_000), st.sampled_from(["none", "irmasim-v1", "repaired"]), st.booleans(),
     st.sampled_from(["always", "first-use"]),
 )  # fmt: skip
+@example(1, "repaired", True, "on-demand")
+@example(2, "none", False, "on-demand")
 def test_a_view_shows_what_a_batch_shows(seed: int, contention: str, single: bool, power_on: str) -> None:
     """The same decisions in a batch and in a session, at every step: same rows, same choices, same starts."""
     asked, random, start = question(seed, contention, power_on, single=single), np.random.default_rng(seed), JOBS

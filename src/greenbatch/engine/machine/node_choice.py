@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.machine.node_tables import ON, Demand, Nodes, part_w, waking_w
+from greenbatch.engine.machine.node_tables import ON, STOPPING, Demand, Node, Nodes, part_w, waking_w
 from greenbatch.engine.machine.nodes import hosts
 from greenbatch.engine.machine.placement import estimated_power_w, estimated_run_s
 from greenbatch.engine.machine.rates import slowdown
@@ -83,7 +83,7 @@ def fill_nodes(machine: Nodes, now_s: float) -> float:
         node = machine.nodes[number]
         pairs[pair.AVAILABILITY, number] = node.free / node.processors
         pairs[pair.FREE_SHARE, number] = machine.totals.free / machine.totals.processors
-        pairs[pair.STATIC_POWER, number] = node.static_w if node.jobs > 0 else node.idle_w
+        pairs[pair.STATIC_POWER, number] = node.static_w if node.jobs > 0 else _empty_w(machine, node)
         pairs[pair.DYNAMIC_POWER, number] = (node.processors - node.free) * node.processor_w
         pairs[pair.PEAK, number], pairs[pair.NODE_PROCESSORS, number] = node.gflops, node.processors
         pairs[pair.NODE_IS_OFF, number] = 0.0 if node.phase == ON else 1.0
@@ -98,11 +98,27 @@ def fill_nodes(machine: Nodes, now_s: float) -> float:
 
 
 @compiled_small
+def _empty_w(machine: Nodes, node: Node) -> float:
+    """What a node draws now on which nothing runs. [W]"""
+    if machine.counts.on_demand == 0:
+        return float(node.idle_w)
+    return float((node.idle_w, 0.0, node.boot_w, node.stop_w)[node.phase])
+
+
+@compiled_small
+def _boot_s(machine: Nodes, node: Node) -> float:
+    """How long a node boots before a job can run on it, 0 if it is on; one that shuts down does that first. [s]"""
+    if machine.counts.on_demand == 0 or node.phase == ON:
+        return 0.0
+    return float(node.boot_s + (node.stop_s if node.phase == STOPPING else 0.0))
+
+
+@compiled_small
 def _left_s(machine: Nodes, row: int, speed: float, relative: float, now_s: float) -> float:
     """Expected time that a part of a running job would need alone on its node, if it was as fast as now all along."""
     share = machine.shares[row]
     demand = machine.demands[share.job]
-    since_s = max(now_s - demand.begin_s, 0.0)
+    since_s = now_s - demand.begin_s  # below 0 while its nodes boot
     return max(demand.requested_s / (speed * demand.pace) - since_s * relative, 0.0)
 
 
@@ -188,6 +204,9 @@ def fill_pairs(machine: Nodes, job: int, now_s: float, last_end_s: float, queued
         run_s /= beside
         static_w = waking_w(node)
         added_j = run_s * power_w + static_w * max(run_s - pairs[pair.NODE_BUSY_TIME, number], 0.0) + slowed_j
+        if (boot_s := _boot_s(machine, node)) > 0.0:
+            added_j += node.boot_w * node.boot_s if node.jobs == 0 else 0.0
+            run_s += boot_s
         pairs[pair.ENERGY_ESTIMATE, number] = estimated_run_s(demand, node) * estimated_power_w(demand, node)
         pairs[pair.CAN_SCHEDULE, number] = 1.0 if can_take_on(machine, job, number) else 0.0
         pairs[pair.QUEUED_WORK, number] = queued_s
