@@ -38,6 +38,9 @@ def test_results_are_written_as_printed(tmp_path: Path, capsys: pytest.CaptureFi
     ("flags", "words"),
     [
         (["--makespan", "one"], "--makespan: 'one' is not a number"),
+        (["--within", "soon"], "--within: 'soon' is not a number (give hours, such as 24)"),
+        (["--within", "1", "--makespan", "1.5"], "--makespan: is another bound than that of --within"),
+        (["--within", "0"], "--within: is too short"),
         (["--makespan", "0"], "--makespan: is [0.0]"),
         (["--makespan", "0.5"], "--makespan: a makespan of 0.5 times"),
         (["--windows", "held-out"], "without --starts, --jobs and --whole"),
@@ -69,3 +72,16 @@ def test_a_trace_of_ones_own_is_bounded_whole(tmp_path: Path, capsys: pytest.Cap
 def test_windows_that_are_unknown_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bound", "--scenario", "default", "--windows", "all"]) == 2
     assert "give published, held-out, both" in capsys.readouterr().err
+
+
+def test_jobs_that_end_within_some_hours(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On nodes that boot, with a PUE and prices; f2+easy stands beside."""
+    command = [*SMALL[:-2], "--within", "100", "--reference", "fcfs+easy", "--out", str(tmp_path / "out")]
+    assert main(command) == 0
+    out = capsys.readouterr().out
+    assert "default: what no schedule can beat within 100 h, 2 windows of 40 jobs" in out
+    assert "fcfs+easy ends no job more than" in out
+    first, _ = json.loads((tmp_path / "out" / "bounds.json").read_text())
+    assert first["brown_kwh"] <= first["reference_brown_kwh"]
+    assert first["cost"] is None
+    assert json.loads((tmp_path / "out" / "provenance.json").read_text())["settings"]["within_s"] == 360_000.0

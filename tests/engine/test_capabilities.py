@@ -17,15 +17,17 @@ sys.path.append(str(Path(__file__).parents[1] / "rare"))
 
 from cases_rare import rare
 
-from greenbatch.bounds import oracle_bound
+from greenbatch.bounds import fluid_bound, oracle_bound
 from greenbatch.cluster import Capacity
 from greenbatch.energy import Site
+from greenbatch.engine.accounts import books
 from greenbatch.engine.capabilities import asked, capabilities, first_no, parts_of
 from greenbatch.engine.prediction.known import PREDICTOR_OF
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import CompiledPolicy, Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.state import work_s
 from greenbatch.engine.views.interface import Decision, Start, View, Wait
 from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import InputError
@@ -116,6 +118,18 @@ def ask_bound(jobs: Any, cluster: Any, site: Any, rules: Rules) -> None:
     assert books.grid_j >= bound.brown_j * (1 - 1e-9)
 
 
+def ask_fluid(jobs: Any, cluster: Any, site: Any, rules: Rules) -> None:
+    """A bound of another kind, for pools that reject no job."""
+    if rules.pools is not None:
+        rules = replace(
+            rules, pools=replace(rules.pools, waiting=0, largest_request=0, longest_request_s=0.0, end_s=0.0)
+        )
+    outcome = simulate(jobs, cluster, site, rules, scheduler("fcfs+easy"))
+    within_s = max(0.0, float((outcome.end_s - jobs.submit_s - work_s(jobs, cluster, rules)).max()))
+    bound = fluid_bound(jobs, cluster, site, rules, within_s=within_s)
+    assert books(outcome, bound.first_s, bound.last_s).grid_j >= bound.brown_kwh * 3.6e6
+
+
 def ask_environment(jobs: Any, cluster: Any, site: Any, rules: Rules) -> None:
     """Windows of an environment."""
     where = replace(load_scenario("default"), workload=jobs, cluster=cluster, site=site, rules=rules)
@@ -127,6 +141,7 @@ REFUSED = {
     ask_bound: {
         "nodes", "boots", "capacity", "gpus", "overhead", "storage", "follow", "no_supply", "unmeasured",
     },
+    ask_fluid: {"follow", "no_supply", "unmeasured"},
     ask_environment: {"follow", "unmeasured"},
 }  # fmt: skip
 """What refuses which features, by hand: a row that is lost would be a bound that does not hold."""

@@ -180,7 +180,7 @@ def test_a_view_shows_what_a_batch_system_knows_and_no_more() -> None:
     assert view.running.expected_end_s.tolist() == [20.0, 31.0]
     assert view.running.processors.tolist() == [2, 1]
     assert view.running.power_w.tolist() == [10.0, 20.0]
-    assert [column.tolist() for column in view.nodes] == [[4], [1], [7.0], [], [], []]
+    assert [column.tolist() for column in view.nodes] == [[4], [1], [7.0], [], [], [], [], [], []]
     assert view.load_w == 37.0
     assert view.supply.start_s.tolist() == [-4.0, 7.0, 18.0]
     assert view.supply.end_s.tolist() == [7.0, 18.0, 29.0]

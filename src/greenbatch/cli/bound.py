@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as encoder
 import sys
 from pathlib import Path
+from typing import Any
 
 from greenbatch.cli.flags import Positive, Switch, items, workers_of
 from greenbatch.cli.flags import whole as whole_number
@@ -17,6 +18,7 @@ def bound(
     *,
     scenario: str,
     makespan: str | None = None,
+    within: str | None = None,
     reference: str | None = None,
     windows: str | None = None,
     starts: str | None = None,
@@ -29,16 +31,23 @@ def bound(
     json: Switch = False,
     force: Switch = False,
 ) -> None:
-    """Bound the renewable utilization and brown energy of all schedules of a scenario's windows, known or unknown.
+    """Bound what any schedule of a scenario's windows can reach, known or unknown.
+
+    By default their renewable utilization and brown energy, by makespan; with --within, brown energy, cost and carbon
+    of any machine and supply, also for whole logs.
 
     Parameters
     ----------
     scenario
-        A shipped scenario (greenbatch scenario list) or a TOML file: a pool of processors with a power supply.
+        A shipped scenario (greenbatch scenario list) or a TOML file with a power supply; a pool of processors, unless
+        --within is given.
     makespan
         Largest makespans relative to the reference, separated by commas; by default 1.0,1.1,1.25,1.5,1.75,2.0.
+    within
+        Hours: each job ends at most so long after its submission and run time. Jobs may be cut up freely.
     reference
-        The scheduler that makespans are relative to, instead of f2+easy-schedgym.
+        The scheduler that makespans are relative to, instead of f2+easy-schedgym; with --within, the scheduler beside
+        the bound, instead of f2+easy.
     windows
         published (the scenario's, the default), held-out (those that trained agents are tested on), or both.
     starts
@@ -64,10 +73,10 @@ def bound(
 
     from greenbatch.cli.app import COMMAND
     from greenbatch.engine.capabilities import features_of, refuse
-    from greenbatch.experiments.reports.bounds import bounds_table, write_bounds
+    from greenbatch.experiments.reports.bounds import bounds_table, span_table, write_bounds
     from greenbatch.experiments.reports.result_folder import result_folder
     from greenbatch.experiments.reports.terminal import TerminalTable
-    from greenbatch.experiments.running.bounds import RATIOS, REFERENCE, WindowBound, bound_rows, window_bounds
+    from greenbatch.experiments.running.bounds import FIRST, RATIOS, REFERENCE, bound_rows, span_bounds, window_bounds
     from greenbatch.experiments.running.compare import choose_windows
     from greenbatch.learning.runs.windows import HELD_OUT_JOBS, HELD_OUT_STARTS
     from greenbatch.scenarios import load_scenario
@@ -77,34 +86,42 @@ def bound(
         raise InputError(f"is {windows!r}", field="--windows", fix=fix)
     if whole and (starts is not None or jobs is not None):
         raise InputError("is the only window", field="--whole", fix="leave out --starts and --jobs")
-    ratios = RATIOS if makespan is None else [_number(text) for text in items(makespan, "--makespan")]
+    if within is not None and makespan is not None:
+        raise InputError("is another bound than that of --within", field="--makespan", fix="give one of them")
+    within_s = None if within is None else _number(within, "--within") * 3600.0
+    ratios = RATIOS if makespan is None else [_number(text, "--makespan") for text in items(makespan, "--makespan")]
     question, chosen = load_scenario(scenario, trace=trace), workers_of(workers, ray) or 1
     given = None if starts is None else [whole_number(text, "--starts", 0) for text in items(starts, "--starts")]
     known = features_of(None, question.cluster, question.site, question.rules)  # jobs are asked about by windows
-    refuse("a bound", [("bound", "oracle")], known)
+    refuse("a bound", [("bound", "oracle" if within_s is None else "fluid")], known)
     first, length = choose_windows(question, starts=given, jobs=jobs, whole=whole)
     if windows == "held-out":
         first, length = HELD_OUT_STARTS, HELD_OUT_JOBS
     elif windows == "both":
         first = (*first, *(start for start in HELD_OUT_STARTS if start not in first))
 
-    def computed() -> list[WindowBound]:
+    def computed() -> tuple[Any, Any, dict[str, Any]]:
+        if within_s is not None:
+            spans = span_bounds(question, first, length, within_s, reference=reference or FIRST)
+            grid = question.site and question.site.grid
+            return spans, span_table(spans, grid.currency if grid else ""), {"within_s": within_s}
         with progress_line() as show:
-            return window_bounds(
+            bounds = window_bounds(
                 question, first, length, ratios, reference=reference or REFERENCE, progress=show, workers=chosen
             )
+        return bounds, bounds_table(bounds), {"makespan": list(dict.fromkeys(each.makespan_ratio for each in bounds))}
 
     if out is None:
-        found = computed()
+        found, table, _ = computed()
     else:
         with result_folder(out, force=force) as folder:
-            found = computed()
-            write_bounds(found, question, folder, COMMAND.get())
+            found, table, settings = computed()
+            write_bounds(found, table, settings, question, folder, COMMAND.get())
     say_notes(question.notes, "provenance.json of a run with --out", file=sys.stderr if json else None)
     if json:
         print(encoder.dumps(bound_rows(found), indent=2, allow_nan=False))
         return
-    Console().print(TerminalTable(bounds_table(found)))
+    Console().print(TerminalTable(table))
     if out is not None:
         print(f"written to {visible(str(out))}")
 
@@ -113,9 +130,9 @@ KINDS = ("published", "held-out", "both")
 """Kinds of windows."""
 
 
-def _number(text: str) -> float:
+def _number(text: str, flag: str) -> float:
     try:
         return float(text)
     except ValueError:
-        fix = "give numbers > 0, such as 1.0,1.25,1.5"
-        raise InputError(f"{text[:40]!r} is not a number", field="--makespan", fix=fix) from None
+        fix = "give hours, such as 24" if flag == "--within" else "give numbers > 0, such as 1.0,1.25,1.5"
+        raise InputError(f"{text[:40]!r} is not a number", field=flag, fix=fix) from None

@@ -61,7 +61,8 @@ class MachineOfViews:
             queue.requested_time_s, queue.requested_time_s, extra.memory_volume_mb, extra.requested_energy_j,
             queue.power_w,
         )  # fmt: skip
-        nodes = view.nodes[: len(view.nodes) if idle.counts.on_demand else _WITHOUT_BOOTS]
+        boots: Any = view.nodes[_WITHOUT_BOOTS:]
+        nodes = (*view.nodes[:_WITHOUT_BOOTS], *(each for each in boots if len(each) or idle.counts.on_demand))
         parts = (view.job_id, *asked), running[:3], (idle.nodes, *nodes), placed
         found = UNEQUAL
         if all(len(set(map(len, part))) == 1 for part in parts):

@@ -1,7 +1,8 @@
-"""Bounds of the windows of a scenario, by how much longer than a reference a schedule may take."""
+"""Bounds of the windows of a scenario, by how much longer than a reference a schedule may take, or each job."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 REFERENCE = "f2+easy-schedgym"
 """The scheduler whose makespan others may exceed."""
+FIRST = "f2+easy"
+"""The scheduler beside bounds of spans."""
 RATIOS = (1.0, 1.1, 1.25, 1.5, 1.75, 2.0)
 """Makespans for which bounds are computed, relative to the reference."""
 
@@ -126,6 +129,84 @@ def _of_window(
     ]  # fmt: skip
 
 
-def bound_rows(bounds: Sequence[WindowBound]) -> list[dict[str, Any]]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpanBound:
+    """What no schedule of a window can beat whose jobs all end in time, beside a schedule; over one span."""
+
+    scenario: str
+    """Name of the scenario."""
+    start: int
+    """First job of the window."""
+    jobs: int
+    """Jobs of the window."""
+    within_s: float
+    """Each job ends at most so long after its submission and its run time. [s]"""
+    brown_kwh: float
+    """Least energy from the grid. [kWh]"""
+    cost: float | None
+    """Least cost of energy without demand charges, None without prices. [currency of the site]"""
+    carbon_kg: float | None
+    """Least emissions, None without intensities. [kg]"""
+    reference: str
+    """A scheduler."""
+    reference_within_s: float
+    """The longest that one of its jobs takes beyond its run time. [s]"""
+    reference_brown_kwh: float
+    """Its energy from the grid. [kWh]"""
+    reference_cost: float | None
+    """Its cost of energy without demand charges, None without prices. [currency of the site]"""
+    reference_carbon_kg: float | None
+    """Its emissions, None without intensities. [kg]"""
+
+
+def span_bounds(
+    scenario: Scenario, starts: Sequence[int], jobs: int, within_s: float, *, reference: str = FIRST
+) -> list[SpanBound]:  # fmt: skip
+    """Fluid bounds of windows, see `bounds.fluid_bound`, beside a scheduler over the same span.
+
+    Args:
+        scenario: any machine with a power supply.
+        starts: first job of each window.
+        jobs: length of the windows.
+        within_s: each job ends at most so long after its submission and its run time. [s]
+        reference: the scheduler.
+
+    Raises:
+        InputError: as `bounds.fluid_bound`, or a window is beyond the trace.
+    """
+    from greenbatch.bounds import fluid_bound
+    from greenbatch.engine.accounts import books
+    from greenbatch.engine.simulate import simulate
+    from greenbatch.engine.state import work_s
+    from greenbatch.schedulers import scheduler
+
+    found, decider = [], scheduler(reference)
+    for start in starts:
+        window, cluster, site, rules = scenario.window(start, jobs), scenario.cluster, scenario.site, scenario.rules
+        refuse("a bound", [("bound", "fluid")], features_of(window, cluster, site, rules))
+        assert site is not None  # noqa: S101  (refused above)
+        outcome = simulate(window, cluster, site, rules, decider)
+        late_s = outcome.end_s - window.submit_s - work_s(window, cluster, rules)
+        latest_s = max(0.0, float(np.nanmax(late_s)))
+        try:
+            bound = fluid_bound(window, cluster, site, rules, within_s=within_s)
+        except InputError as error:
+            if error.field != "within_s":
+                raise
+            fix = f"give a longer time; {reference} ends no job more than {latest_s / 3600.0:,.1f} h late"
+            raise InputError(error.problem, field="--within", fix=fix) from None
+        drawn = books(outcome, bound.first_s, max(bound.last_s, outcome.last_s))
+        has_money, has_carbon = not math.isnan(bound.cost), not math.isnan(bound.carbon_kg)
+        found.append(SpanBound(
+            scenario=scenario.name, start=start, jobs=len(window), within_s=within_s, brown_kwh=bound.brown_kwh,
+            cost=bound.cost if has_money else None, carbon_kg=bound.carbon_kg if has_carbon else None,
+            reference=reference, reference_within_s=latest_s,
+            reference_brown_kwh=drawn.grid_j / 3.6e6, reference_cost=drawn.cost if has_money else None,
+            reference_carbon_kg=drawn.carbon_g / 1e3 if has_carbon else None,
+        ))  # fmt: skip
+    return found
+
+
+def bound_rows(bounds: Sequence[WindowBound] | Sequence[SpanBound]) -> list[dict[str, Any]]:
     """The bounds as JSON rows."""
     return [asdict(bound) for bound in bounds]
