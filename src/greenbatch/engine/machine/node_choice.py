@@ -204,9 +204,10 @@ def fill_pairs(machine: Nodes, job: int, now_s: float, last_end_s: float, queued
         run_s /= beside
         static_w = waking_w(node)
         added_j = run_s * power_w + static_w * max(run_s - pairs[pair.NODE_BUSY_TIME, number], 0.0) + slowed_j
-        if (boot_s := _boot_s(machine, node)) > 0.0:
-            added_j += node.boot_w * node.boot_s if node.jobs == 0 else 0.0
-            run_s += boot_s
+        boot_s = _boot_s(machine, node)
+        if boot_s > 0.0 and node.jobs == 0:
+            added_j += node.boot_w * node.boot_s
+        run_s += boot_s
         pairs[pair.ENERGY_ESTIMATE, number] = estimated_run_s(demand, node) * estimated_power_w(demand, node)
         pairs[pair.CAN_SCHEDULE, number] = 1.0 if can_take_on(machine, job, number) else 0.0
         pairs[pair.QUEUED_WORK, number] = queued_s
