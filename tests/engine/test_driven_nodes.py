@@ -347,12 +347,12 @@ WEATHER = Site(name="s", step_s=8.0, sources_w={"sun": np.array([0.0, 90.0, 200.
 @pytest.mark.parametrize("name", [
     "fcfs+easy", "f2+green:sigma=300", "min-min", "lptpn:sigma=300", "green-threshold:tick=7:limit=60",
     "foresee:horizon=60:tick=7:slowdown=900:limit=40", "cheapest-start:horizon=60:tick=7", "ga:evaluations=60+easy",
-    "aco:evaluations=60+easy", "rolling:futures=1:horizon=3600",
+    "rolling:futures=1:horizon=3600",
 ])  # fmt: skip
 def test_schedulers_on_nodes_that_boot(name: str) -> None:
     """A view shows what nodes do and until when; seed 3 has a decision at the instant at which a boot ends."""
     how, searches = scheduler(name), name.startswith(("ga", "aco", "rolling"))
-    for seed, cap_w in [(0, 265.0)] if searches else [(0, 0.0), (0, 265.0), (3, 0.0), (3, 265.0)]:
+    for seed, cap_w in [(0, 265.0)] if searches else [(0, 265.0), (3, 0.0), (3, 265.0)]:
         rules = Rules(event_rule="per_instant", ties="completion_first", power_cap_w=cap_w)
         draw = np.random.default_rng(seed)
         run_s = draw.integers(1, 12, 15)
@@ -365,3 +365,14 @@ def test_schedulers_on_nodes_that_boot(name: str) -> None:
         outcome = same_schedule(how, jobs, BOOTING, WEATHER, rules)
         assert outcome.switching is not None
         assert outcome.switching.energy_j.sum() > 3000.0
+
+
+def test_a_node_that_does_nothing_known_is_refused() -> None:
+    how, jobs = scheduler("fcfs+easy"), Workload.from_columns("one", {
+        "submit_s": [0], "run_time_s": [5], "processors": [2], "power_w": [1.0], "nodes": [-1],
+    })  # fmt: skip
+    view = Session(jobs, BOOTING, WEATHER, Rules(), Program(name="system")).view()
+    assert view is not None
+    wrong = view.nodes._replace(phase=np.array([0, 4, 1]))
+    with pytest.raises(InputError, match="are not those of the cluster"):
+        driver_of(how, jobs, BOOTING, Rules()).decide(replace(view, nodes=wrong))

@@ -39,15 +39,13 @@ def bound(
     Parameters
     ----------
     scenario
-        A shipped scenario (greenbatch scenario list) or a TOML file with a power supply; a pool of processors, unless
-        --within is given.
+        A shipped scenario (greenbatch scenario list) or a TOML file; without --within, a pool of processors.
     makespan
         Largest makespans relative to the reference, separated by commas; by default 1.0,1.1,1.25,1.5,1.75,2.0.
     within
         Hours: each job ends at most so long after its submission and run time. Jobs may be cut up freely.
     reference
-        The scheduler that makespans are relative to, instead of f2+easy-schedgym; with --within, the scheduler beside
-        the bound, instead of f2+easy.
+        What makespans are relative to, instead of f2+easy-schedgym; or with --within beside it, instead of f2+easy.
     windows
         published (the scenario's, the default), held-out (those that trained agents are tested on), or both.
     starts

@@ -164,6 +164,7 @@ def _is_possible(machine: Nodes, n: int, seen: SeenNodes) -> bool:
     node = machine.nodes[n]
     possible = seen.processors[n] == node.processors and node.free >= 0 and node.free_memory_mb >= 0.0
     possible &= node.free_gpus >= 0 and node.free_gpus <= node.gpus
+    possible &= node.phase >= ON and node.phase <= STOPPING
     taken, k = node.free, node.first
     while k >= 0:
         share = machine.shares[k]
