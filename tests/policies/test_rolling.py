@@ -233,9 +233,6 @@ def test_sampled_futures_go_on_from_the_view(window: tuple[Workload, Site], hour
 def test_what_it_cannot_do_is_refused_in_one_line() -> None:
     jobs = Workload.from_columns("one", {"submit_s": [0.0], "run_time_s": [60.0], "processors": [1], "power_w": [9.0]})
     site, perfect = site_of(np.ones(48)), scheduler("rolling:knowledge=perfect")
-    node = NodeGroup(name="n", count=2, processors=8, static_power_w=1.0, boot_s=60.0)
-    with pytest.raises(InputError, match="tries plans from views, which do not show when nodes boot"):
-        simulate(jobs, Cluster.of_nodes((node,), power_on="on-demand"), site, Rules(), perfect)
     with pytest.raises(InputError, match="needs a power supply"):
         simulate(jobs, CLUSTER, None, Rules(), perfect)
     with pytest.raises(InputError, match="knows the future, so it cannot be driven from views"):
