@@ -232,7 +232,7 @@ def test_sampled_futures_go_on_from_the_view(window: tuple[Workload, Site], hour
 
 def test_what_it_cannot_do_is_refused_in_one_line() -> None:
     jobs = Workload.from_columns("one", {"submit_s": [0.0], "run_time_s": [60.0], "processors": [1], "power_w": [9.0]})
-    site, perfect = site_of(np.ones(48)), scheduler("rolling:knowledge=perfect")
+    perfect = scheduler("rolling:knowledge=perfect")
     with pytest.raises(InputError, match="needs a power supply"):
         simulate(jobs, CLUSTER, None, Rules(), perfect)
     with pytest.raises(InputError, match="knows the future, so it cannot be driven from views"):
