@@ -147,8 +147,8 @@ def _jobs_of(workload: Workload, cluster: Cluster, rules: Rules, within_s: float
         modelled, gpus = own_w == 0.0, np.maximum(workload.gpus, 0)
         each_w = np.array([processors * g.power_per_processor_w + gpus * g.power_per_gpu_w for g in cluster.groups])
         least_w[modelled], most_w[modelled] = each_w.min(axis=0)[modelled], each_w.max(axis=0)[modelled]
-    machine_w = cluster.machine_power_w / max(cluster.machine_processors, 1)  # for a processor; no schedule needs less
-    least_w, most_w = least_w * frugal + machine_w * processors, np.maximum(most_w + machine_w * processors, 1e-9)
+    machines_w = cluster.machine_power_per_processor_w * processors
+    least_w, most_w = least_w * frugal + machines_w, np.maximum(most_w + machines_w, 1e-9)
     killed_s = np.minimum(run_s, workload.requested_time_s) if rules.overrun == "kill" else run_s
     energy_j = least_w * killed_s / fastest
     due_s = workload.submit_s + killed_s + within_s

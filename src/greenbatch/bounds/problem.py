@@ -84,15 +84,15 @@ def problem_of(workload: Workload, cluster: Cluster, site: Site, rules: Rules, l
     edge_s = _edges_s(first_s, latest_end_s, site)
     turn_s, supply_w = _supply(site, edge_s)
     seconds, idle_w = np.diff(turn_s), float(cluster.first_power_w)
-    machine_w = cluster.machine_power_w / max(cluster.machine_processors, 1)  # for a processor; no schedule needs less
     idle_brown_j = np.append(0.0, np.cumsum(np.maximum(idle_w - supply_w, 0.0) * seconds))
     surplus_j = np.append(0.0, np.cumsum(np.maximum(supply_w - idle_w, 0.0) * seconds))
     turn_of_edge = np.searchsorted(turn_s, edge_s).astype(np.int64)
     return Problem(
         submit_s=workload.submit_s, run_s=run_s, processors=workload.processors.astype(np.float64),
-        power_w=workload.power_w + workload.processors * machine_w, cluster_processors=cluster.processors,
-        idle_w=idle_w, edge_s=edge_s, surplus_w=np.diff(surplus_j[turn_of_edge]) / np.diff(edge_s), turn_s=turn_s,
-        idle_brown_j=idle_brown_j, turn_of_edge=turn_of_edge,
+        power_w=workload.power_w + workload.processors * cluster.machine_power_per_processor_w,
+        cluster_processors=cluster.processors, idle_w=idle_w, edge_s=edge_s,
+        surplus_w=np.diff(surplus_j[turn_of_edge]) / np.diff(edge_s), turn_s=turn_s, idle_brown_j=idle_brown_j,
+        turn_of_edge=turn_of_edge,
     )  # fmt: skip
 
 

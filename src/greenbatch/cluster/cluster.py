@@ -190,6 +190,11 @@ class Cluster:
         return self.idle_power_w / machines if machines else 0.0
 
     @property
+    def machine_power_per_processor_w(self) -> float:
+        """The least that machines on demand draw for each busy processor of a pool: with all of theirs busy. [W]"""
+        return self.machine_power_w / max(self.machine_processors, 1)
+
+    @property
     def follows_power(self) -> bool:
         """Whether something is switched off at times."""
         levels = self.powered

@@ -93,7 +93,7 @@ def _of_pool(outcome: Outcome) -> EnergyUse:
     job_j = jobs.power_w * run_s
     first_s, last_s = _span_s(outcome)
     if outcome.cluster.machine_processors:
-        idle_j = 0.0
+        idle_j = 0.0  # see `_machines_j`
     elif outcome.cluster.powered is not None:
         idle_j = outcome.cluster.idle_energy_j(first_s, last_s)
     else:

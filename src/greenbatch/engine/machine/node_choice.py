@@ -11,6 +11,7 @@ import numpy as np
 from greenbatch.engine.machine.node_tables import ON, STOPPING, Demand, Node, Nodes, part_w, waking_w
 from greenbatch.engine.machine.nodes import hosts
 from greenbatch.engine.machine.placement import estimated_power_w, estimated_run_s
+from greenbatch.engine.machine.power_states import powers_w
 from greenbatch.engine.machine.rates import slowdown
 from greenbatch.engine.observe import pair_features as pair
 from greenbatch.machine_code.compile import compiled_small, whole
@@ -83,7 +84,9 @@ def fill_nodes(machine: Nodes, now_s: float) -> float:
         node = machine.nodes[number]
         pairs[pair.AVAILABILITY, number] = node.free / node.processors
         pairs[pair.FREE_SHARE, number] = machine.totals.free / machine.totals.processors
-        pairs[pair.STATIC_POWER, number] = node.static_w if node.jobs > 0 else _empty_w(machine, node)
+        pairs[pair.STATIC_POWER, number] = node.static_w if node.jobs > 0 else node.idle_w
+        if machine.counts.on_demand and node.jobs == 0:
+            pairs[pair.STATIC_POWER, number] = powers_w(node)[node.phase]
         pairs[pair.DYNAMIC_POWER, number] = (node.processors - node.free) * node.processor_w
         pairs[pair.PEAK, number], pairs[pair.NODE_PROCESSORS, number] = node.gflops, node.processors
         pairs[pair.NODE_IS_OFF, number] = 0.0 if node.phase == ON else 1.0
@@ -95,14 +98,6 @@ def fill_nodes(machine: Nodes, now_s: float) -> float:
         pairs[pair.ASKED_BANDWIDTH, number] = total
         longest_s = max(longest_s, _fill_busy(machine, number, total, now_s))
     return float(now_s + longest_s)
-
-
-@compiled_small
-def _empty_w(machine: Nodes, node: Node) -> float:
-    """What a node draws now on which nothing runs. [W]"""
-    if machine.counts.on_demand == 0:
-        return float(node.idle_w)
-    return float((node.idle_w, 0.0, node.boot_w, node.stop_w)[node.phase])
 
 
 @compiled_small

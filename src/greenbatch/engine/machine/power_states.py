@@ -83,7 +83,7 @@ def _switch_on(machine: Nodes, number: int, now_s: float) -> float:
 
 
 @compiled_small
-def _powers_w(node: Node) -> tuple[float, float, float, float]:
+def powers_w(node: Node) -> tuple[float, float, float, float]:
     """What a node on which nothing runs draws while it is ON, OFF, BOOTING or STOPPING. [W]"""
     return (node.idle_w, 0.0, node.boot_w, node.stop_w)
 
@@ -92,8 +92,8 @@ def _powers_w(node: Node) -> tuple[float, float, float, float]:
 def _enter(machine: Nodes, number: int, phase: int, now_s: float) -> None:
     """Let a node be in another phase from now on; a boot or a shutdown ends by itself."""
     node, counts = machine.nodes[number], machine.counts
-    power_w, length_s = _powers_w(node)[phase], (0.0, 0.0, node.boot_s, node.stop_s)[phase]
-    machine.totals.load_w += power_w - _powers_w(node)[node.phase]
+    power_w, length_s = powers_w(node)[phase], (0.0, 0.0, node.boot_s, node.stop_s)[phase]
+    machine.totals.load_w += power_w - powers_w(node)[node.phase]
     node.switching_j += power_w * length_s
     node.phase, node.switch_s = phase, now_s + length_s if phase in (BOOTING, STOPPING) else np.inf
     counts.next_switch_s = min(counts.next_switch_s, node.switch_s)
@@ -116,7 +116,7 @@ def idle_load_w(machine: Nodes) -> float:
         return float(machine.totals.base_power_w)
     load_w = 0.0
     for number in range(machine.nodes.shape[0]):
-        load_w += _powers_w(machine.nodes[number])[machine.nodes[number].phase]
+        load_w += powers_w(machine.nodes[number])[machine.nodes[number].phase]
     return load_w
 
 

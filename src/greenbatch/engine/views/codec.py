@@ -191,8 +191,8 @@ def _machine(view: View, machine: Machine | None) -> Machine:
     made = Pool(record_of(MachineTotals), np.zeros(0, np.int32)) if machine is None else machine
     nodes, totals, total = view.nodes, cast(Any, made.totals), np.add.reduce  # faster than methods on few numbers
     totals["processors"], totals["free"] = total(nodes.processors), total(nodes.free_processors)
-    on_demand = isinstance(made, Nodes) and made.counts.on_demand
-    totals["load_w"], totals["base_power_w"] = view.load_w, 0.0 if on_demand else total(nodes.idle_power_w)
+    boots = len(nodes.phase) > 0  # then what is on only counts while it is
+    totals["load_w"], totals["base_power_w"] = view.load_w, 0.0 if boots else total(nodes.idle_power_w)
     return made
 
 
