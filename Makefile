@@ -58,6 +58,7 @@ $(READY): pyproject.toml constraints.txt tests/peers.txt
 		{ echo "$(PYTHON) is older than Python 3.11: give another one, make PYTHON=python3.11"; exit 1; }
 	@echo "installing in $(VENV): about 2 GB, some minutes"
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install -q --upgrade pip  # one of before 2025 takes twice as long to look at the wheels
 	$(BIN)/pip install -q --no-compile -c constraints.txt -e '.[weather,learn,scale,docs,dev]'
 	$(BIN)/pip install -q --no-compile --no-deps -r tests/peers.txt
 	touch $(READY)

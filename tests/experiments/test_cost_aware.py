@@ -64,7 +64,11 @@ def small_study(folder: Path, columns: set[str]) -> Iterator[Path]:
     """The study on one small trace and some of its rules; agents are trained on another trace."""
     for seed, name in enumerate(("training", "test")):
         text = SCENARIO.format(name=name, seed=seed, processors=16, site=SITE + PRICES)
-        text = text.replace("[90, 100]", "[20, 60, 100]").replace("[workload.generator]", DATED)
+        text = (
+            text.replace("[90, 100]", "[20, 60, 100]")
+            .replace("[workload.generator]", DATED)
+            .replace("jobs = 50", "jobs = 30")
+        )
         (folder / f"{name}.toml").write_text(text)
     rules = tuple(
         replace(rule, policy=rule.policy.replace("=240", f"={SEARCH}")) for rule in RULES if rule.column in columns
@@ -195,7 +199,7 @@ def test_the_command_shows_and_writes_both(tiny: Path, capsys: pytest.CaptureFix
     out = tiny / "out"
     assert main(["reproduce", "cost-aware", "--starts", "20,60", "--workers", "1", "--out", str(out)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    for part in ("Tiny: cost, green ratio and service", "2 windows of 50 jobs", "Other data: Table 1", "difference to"):
+    for part in ("Tiny: cost, green ratio and service", "2 windows of 30 jobs", "Other data: Table 1", "difference to"):
         assert part in shown
     assert shown.index("Tiny: cost") < shown.index("Other data")
     assert {"rows.json", "results.parquet", "table.md", "report.html", "provenance.json"} <= {
@@ -270,7 +274,8 @@ def test_agents_are_trained_on_one_scenario_and_tested_on_the_other(
     assert "Untrained masked agent+none" in text
     budgets = text.split("Tiny, published windows: training")[1].split("Other data")[0]
     assert "Untrained" not in budgets
-    assert main([*words, "--trained", str(out), "--json"]) == 0
+    one = ["reproduce", "cost-aware", "--presets", "one-action", "--seeds", "0,1", "--trained", str(out), "--json"]
+    assert main(one) == 0
     again = {row["scheduler"]: row for row in json.loads(capsys.readouterr().out)}
     assert again["One-Action+none"]["figures"] == rows["One-Action+none"]["figures"]
 

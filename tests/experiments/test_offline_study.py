@@ -42,10 +42,10 @@ from greenbatch.scenarios import load_scenario
 from greenbatch.scenarios.regenerate import drawn
 from greenbatch.schedulers import scheduler
 
-SHORT = {"workload.generator.ticks": 150, "rules.pools.end_s": 150.0}
+SHORT = {"workload.generator.ticks": 100, "rules.pools.end_s": 100.0}
 TINY = Budget(epochs=3, threads=1, overrides={
-    "training.windows": 1, "training.episode_s": 50.0, "training.jobs": 45,
-    "training.validation": {"windows": 1, "jobs": 45, "every": 1},
+    "training.windows": 1, "training.episode_s": 25.0, "training.jobs": 30,
+    "training.validation": {"windows": 1, "jobs": 30, "every": 1},
     "training.off_policy.steps": 2, "training.off_policy.critic_steps": 2,
     "training.off_policy.batch": 32, "training.off_policy.buffer": 20_000,
 })  # fmt: skip
@@ -115,7 +115,7 @@ def test_an_episode_of_a_training_has_all_jobs_that_are_submitted() -> None:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Episodes of 150 ticks."""
+    """Episodes of 100 ticks."""
     setting = SETTINGS["10"]
     monkeypatch.setitem(SETTINGS, "10", replace(setting, overrides=SHORT))
 
@@ -160,7 +160,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Selection, Path]:
 
 
 @pytest.mark.usefixtures("short")
-def test_the_tables_and_the_report(trained: tuple[Selection, Path], tmp_path: Path) -> None:
+def test_the_tables_and_the_report(
+    trained: tuple[Selection, Path], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     which, place = trained
     study = study_of(("combo", "qos"))
     made = offline_results(study, which, place, draws=DRAWS, workers=1)
@@ -197,6 +199,7 @@ def test_the_tables_and_the_report(trained: tuple[Selection, Path], tmp_path: Pa
     assert "online decisions" in picture.svg
     assert len(findings(rows)) == 3
     assert set(findings(rows)) < set(all_lines(made))
+    request.getfixturevalue("undrawn")
     write_offline(made, tmp_path, ("greenbatch", "reproduce", "offline"))
     page = (tmp_path / "report.html").read_text()
     assert "Value by online decisions" in page

@@ -193,10 +193,11 @@ def test_every_table_says_what_was_trained_tuned_and_tested(made_up: TrialResult
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> OrderStudy:
-    """Two tests beside two fixed rules."""
+    """Two tests of 30 jobs beside two fixed rules."""
     monkeypatch.setattr(order_results, "fixed_rules", lambda: FEW_RULES)
-    kept = ("Computation-intensive as worded", "Mixed, other nodes")
-    return replace(INEPS, trials=tuple(trial for trial in INEPS.trials if trial.name in kept))
+    kept, few = ("Computation-intensive as worded", "Mixed, other nodes"), {"workload.generator.jobs": 30}
+    trials = (trial for trial in INEPS.trials if trial.name in kept)
+    return replace(INEPS, trials=tuple(replace(trial, overrides={**trial.overrides, **few}) for trial in trials))
 
 
 @pytest.mark.usefixtures("undrawn")

@@ -59,7 +59,7 @@ def test_sixteen_names_stand_apart(names: list[str]) -> None:
 
 
 @given(st.lists(st.tuples(st.floats(0.1, 30), st.floats(1, 1000)), min_size=1, max_size=10))
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_names_stand_apart_wherever_the_points_are(points: list[tuple[float, float]]) -> None:
     names = [f"policy-{k}:psi={k}+easy" for k in range(len(points))]
     picture = tradeoff_plot(frame_of(dict(zip(names, points, strict=True))), names[0])

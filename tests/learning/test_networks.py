@@ -76,7 +76,7 @@ def _case(shapes: Shapes, count: int, seed: int) -> tuple[Batch, Tensor]:
 
 
 @given(st.integers(1, 9), st.integers(0, 10_000), st.sampled_from([GAS, PUBLISHED, RICH]))
-@settings(deadline=None, max_examples=15, derandomize=True)
+@settings(deadline=None, max_examples=10, derandomize=True)
 def test_gas_marl_on_packed_rows_is_the_published_network(count: int, seed: int, shapes: Shapes) -> None:
     torch.manual_seed(seed)
     actor, critic = build({"kind": "gas-marl"}, shapes, seed)
@@ -127,7 +127,7 @@ def test_hand_written_passes_are_those_of_autograd(count: int, seed: int) -> Non
 
 
 @given(st.integers(1, 9), st.integers(0, 10_000))
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 def test_kernel_on_packed_rows_is_the_published_network(count: int, seed: int) -> None:
     actor, critic = build({"kind": "kernel"}, RLSCHEDULER, seed)
     batch, _ = _case(RLSCHEDULER, count, seed)
@@ -138,7 +138,7 @@ def test_kernel_on_packed_rows_is_the_published_network(count: int, seed: int) -
 
 
 @given(st.integers(1, 9), st.integers(0, 10_000))
-@settings(deadline=None, max_examples=15, derandomize=True)
+@settings(deadline=None, max_examples=8, derandomize=True)
 def test_ineps_on_packed_rows_is_the_padded_network(count: int, seed: int) -> None:
     actor, critic = build({"kind": "ineps"}, PAIRS, seed)
     batch, _ = _case(PAIRS, count, seed)
@@ -219,7 +219,7 @@ def _reordered(shown: Observation, seed: int) -> tuple[Observation, np.ndarray]:
 
 @pytest.mark.parametrize("kind", ["attention", "context"])
 @given(count=st.integers(1, 6), seed=st.integers(0, 10_000))
-@settings(deadline=None, max_examples=15)
+@settings(deadline=None, max_examples=8)
 def test_the_order_of_the_queue_does_not_matter(kind: str, count: int, seed: int) -> None:
     actor, critic = build({"kind": kind}, RICH, seed)
     shown = observation(RICH, count, seed)
@@ -236,7 +236,7 @@ def test_the_order_of_the_queue_does_not_matter(kind: str, count: int, seed: int
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("shapes", [GAS, RICH])
 @given(count=st.integers(2, 6), seed=st.integers(0, 10_000))
-@settings(deadline=None, max_examples=8)
+@settings(deadline=None, max_examples=5)
 def test_decisions_do_not_see_each_other(kind: str, shapes: Shapes, count: int, seed: int) -> None:
     actor, critic = build({"kind": kind}, shapes, 0)
     decisions = stack([observation(shapes, count, seed)])

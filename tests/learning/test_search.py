@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -301,12 +302,13 @@ class Stop(Exception):
     """Simulates a power cut."""
 
 
-@pytest.mark.parametrize("changes", [{}, {**SEVERAL, "training.search.memory": 2}])
+@pytest.mark.parametrize(("changes", "ends"), [({}, (1, 3)), ({**SEVERAL, "training.search.memory": 2}, (3,))])
 def test_an_interrupted_search_ends_with_the_same_bytes(
-    small: Scenario, tmp_path: Path, changes: dict[str, Any]
+    small: Scenario, tmp_path: Path, changes: dict[str, Any], ends: tuple[int, ...]
 ) -> None:
+    """In the middle of the first of two models, or of the second, which has to recall the first."""
     search(plan(small, **changes), tmp_path / "whole", watch=lambda _: None)
-    for after in (1, 3):
+    for after in ends:
         seen: list[Any] = []
 
         def stop(record: Any, seen: list[Any] = seen, after: int = after) -> None:
@@ -550,17 +552,17 @@ def test_two_trainings_never_share_a_folder(small: Scenario, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("name", "scenario", "overrides", "interrupted"),
+    ("name", "scenario", "overrides", "begun"),
     [
-        ("gas-marl-plus", "default", {"training.windows": 2, "training.jobs": 40}, False),
-        ("ineps-plus", "ineps/adaptability-mixed", {"training.windows": 2, "training.jobs": 30}, True),
+        ("gas-marl-plus", "default", {"training.windows": 2, "training.jobs": 40}, "there"),
+        ("ineps-plus", "ineps/adaptability-mixed", {"training.windows": 2, "training.jobs": 30}, "here"),
     ],
 )
 def test_a_search_does_not_depend_on_where_candidates_are_evaluated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, scenario: str, overrides: dict[str, Any],
-    interrupted: bool,
+    begun: str,
 ) -> None:  # fmt: skip
-    """In this process, or in two processes, and in two others after an interruption: the same weights."""
+    """In two processes, begun there and ended here or the other way round: the same weights as here alone."""
     world = load_scenario(scenario, overrides={"workload.generator.jobs": 300} if scenario == "default" else {})
     plan = make_plan(name, world, overrides={"training.search.population": 4, **overrides}, epochs=2, threads=1)
 
@@ -568,12 +570,15 @@ def test_a_search_does_not_depend_on_where_candidates_are_evaluated(
         if record.get("epoch") == 1:
             raise KeyboardInterrupt
 
-    search(plan, tmp_path / "here", watch=lambda _: None, workers=1)
-    for kind in (PlannerSearch, ParameterSearch, RankingSearch):
-        monkeypatch.setattr(kind, "evaluated", None)  # in this process, not in others
-    if interrupted:
-        with pytest.raises(KeyboardInterrupt):
-            search(plan, tmp_path / "two", watch=stop, workers=2)
-    search(plan, tmp_path / "two", watch=lambda _: None, workers=2)
-    here, two = ((tmp_path / name / "model" / "actor.safetensors").read_bytes() for name in ("here", "two"))
-    assert here == two
+    def run(folder: str, where: str, watch: Callable[[dict[str, Any]], None] = lambda _: None) -> None:
+        with monkeypatch.context() as patch:
+            for kind in (PlannerSearch, ParameterSearch, RankingSearch) if where == "there" else ():
+                patch.setattr(kind, "evaluated", None)  # in this process, not in others
+            search(plan, tmp_path / folder, watch=watch, workers=2 if where == "there" else 1)
+
+    run("here", "here")
+    with pytest.raises(KeyboardInterrupt):
+        run("both", begun, stop)
+    run("both", "here" if begun == "there" else "there")
+    here, both = ((tmp_path / name / "model" / "actor.safetensors").read_bytes() for name in ("here", "both"))
+    assert here == both

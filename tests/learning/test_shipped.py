@@ -106,13 +106,13 @@ def test_it_is_greener_than_plain_rules_and_keeps_short_jobs_going(name: str, gr
 
 @pytest.mark.parametrize("name", sorted(TRACES))
 def test_mean_makespan_is_at_most_a_tenth_above_the_target(name: str, greenbatch_data: Find) -> None:
-    """Mean over the scenario's windows, relative to F2 with backfilling: at most a tenth above the target."""
+    """Mean over every other of the scenario's windows, relative to F2 with backfilling."""
     if trace := TRACES[name]:
         greenbatch_data(trace)
     question = scenario_of("default" if name == "default" else f"gas-marl/{name}")
     specs, rule = {b: f"gas-marl-plus@{name}:makespan_bound={b}+none" for b in (1.5, 1.25)}, "f2+easy-schedgym"
     starts, jobs = choose_windows(question, starts=None, windows=None, jobs=None, seed=None)
-    frame = compare(question, [rule, *specs.values()], starts, jobs, rule).frame
+    frame = compare(question, [rule, *specs.values()], starts[::2], jobs, rule).frame
     for bound, spec in specs.items():
         ours = frame.filter((frame["scheduler"] == spec) & (frame["metric"] == "makespan_ratio"))["value"]
         assert 1.0 < ours.mean() < 1.1 * bound, bound
@@ -157,7 +157,7 @@ def test_green_ineps_takes_no_placement() -> None:
 
 
 def test_cost_aware_plus_pays_less_for_less_brown_energy(greenbatch_data: Find) -> None:
-    """On windows of the year after its training: the weights of an operator say which of both is saved."""
+    """On some windows of the year after its training: the weights of an operator say which of both is saved."""
     greenbatch_data(LOGS["hpc2n"])
     question = scenario_of("cost-aware/hpc2n")
     told, found = question.evaluation, {}
@@ -166,7 +166,7 @@ def test_cost_aware_plus_pays_less_for_less_brown_energy(greenbatch_data: Find) 
         "cost-aware-plus@hpc2n:brown=0:cost=1+none",
     ):  # fmt: skip
         rows = []
-        for start in told.starts or ():
+        for start in (told.starts or ())[::2]:
             given = question.window(start, told.jobs), question.cluster, question.site, question.rules
             outcome = simulate(*given, scheduler(spec))
             figures = evaluate(outcome, horizon=horizon_of(*given, told.horizon))

@@ -74,7 +74,7 @@ class Followed:
 
 
 @pytest.mark.parametrize("commitment", ["sticky", "reconsider"])
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(count=st.integers(2, 25), seed=st.integers(0, 1000), fill=st.sampled_from(FILLS))
 def test_a_plan_comes_true(commitment: Any, count: int, seed: int, fill: str) -> None:
     """The value of an order is what a policy that follows it reaches."""
@@ -125,7 +125,7 @@ def test_few_jobs_get_the_best_of_all_orders(name: str, seed: int) -> None:
 
 @pytest.mark.parametrize("name", SEARCHES)
 @settings(max_examples=5, deadline=None)
-@given(window=windows(15), fill=st.sampled_from(FILLS))
+@given(window=windows(10), fill=st.sampled_from(FILLS))
 def test_a_decision_changes_nothing_in_the_simulation(name: str, window: Any, fill: str) -> None:
     jobs, site = window
     spec, rules = scheduler(f"{name}:{FEW}+{fill}"), Rules()
@@ -159,7 +159,7 @@ def test_the_seed_alone_decides(name: str) -> None:
 
 @pytest.mark.parametrize("name", SEARCHES)
 @settings(max_examples=5, deadline=None)
-@given(window=windows(15), fill=st.sampled_from(FILLS), every=st.integers(2, 5))
+@given(window=windows(10), fill=st.sampled_from(FILLS), every=st.integers(2, 5))
 def test_a_live_batch_system_gets_the_same_starts_even_if_restarted(
     name: str, window: Any, fill: str, every: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
@@ -170,8 +170,8 @@ def test_a_live_batch_system_gets_the_same_starts_even_if_restarted(
 
 
 @pytest.mark.parametrize("name", SEARCHES)
-@settings(max_examples=6, deadline=None)
-@given(window=windows(15), part=st.floats(0.05, 0.95))
+@settings(max_examples=5, deadline=None)
+@given(window=windows(12), part=st.floats(0.05, 0.95))
 def test_what_comes_later_changes_no_earlier_start(name: str, window: Any, part: float) -> None:
     (jobs, site), spec = window, scheduler(f"{name}:{FEW}+easy")
     before = simulate(jobs, CLUSTER, site, Rules(), spec)

@@ -125,7 +125,7 @@ def first_view(jobs: Workload, site: Any, program: Program, at: int) -> View:
     return several[at % len(several)]
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(window=windows(), at=st.integers(0, 100), seed=st.integers(0, 1000))
 def test_without_backfilling_a_plan_is_that_of_the_engine(window: Any, at: int, seed: int) -> None:
     """With weather that repeats every day, beyond the forecast, both see the same power."""

@@ -51,7 +51,7 @@ def starts(name: str, jobs: Workload, site: Site) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("knowledge", ["sampled", "perfect"])
 @settings(max_examples=4, deadline=None)
-@given(window=windows(15))
+@given(window=windows(10))
 def test_with_one_setting_it_is_the_planner(knowledge: str, window: tuple[Workload, Site]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rolling_horizon, "SETTINGS", ({},))
@@ -60,7 +60,7 @@ def test_with_one_setting_it_is_the_planner(knowledge: str, window: tuple[Worklo
 
 
 @settings(max_examples=3, deadline=None)
-@given(window=windows(10))
+@given(window=windows(7))
 def test_a_live_batch_system_gets_the_same_starts(window: tuple[Workload, Site]) -> None:
     jobs, site = window
     asked = run_from_views(scheduler("rolling"), jobs, CLUSTER, site, Rules())
@@ -94,7 +94,7 @@ def forked(jobs: Workload, site: Site, at: int, cluster: Cluster = CLUSTER) -> t
 
 
 @settings(max_examples=6, deadline=None)
-@given(window=windows(), at=st.integers(0, 100))
+@given(window=windows(15), at=st.integers(0, 100))
 def test_the_true_future_comes_true(window: tuple[Workload, Site], at: int) -> None:
     comes_true(window, at, CLUSTER)
 
@@ -126,8 +126,8 @@ def comes_true(window: tuple[Workload, Site], at: int, cluster: Cluster) -> None
     assert begun == {int(number): wanted[int(number)] for number in ids}
 
 
-@settings(max_examples=8, deadline=None)
-@given(window=windows(), at=st.integers(0, 100), ahead_h=st.floats(0.1, 72.0))
+@settings(max_examples=6, deadline=None)
+@given(window=windows(12), at=st.integers(0, 100), ahead_h=st.floats(0.1, 72.0))
 def test_a_fork_is_priced_like_what_happens(window: tuple[Workload, Site], at: int, ahead_h: float) -> None:
     jobs, site = window
     outcome, view, state, decider = forked(jobs, site, at)
@@ -151,8 +151,8 @@ def test_a_fork_is_priced_like_what_happens(window: tuple[Workload, Site], at: i
 # ---------------------------------------------------------------- what it may know
 
 
-@settings(max_examples=4, deadline=None)
-@given(window=windows(20), part=st.floats(0.05, 0.95), seed=st.integers(0, 3))
+@settings(max_examples=3, deadline=None)
+@given(window=windows(8), part=st.floats(0.05, 0.95), seed=st.integers(0, 3))
 def test_what_comes_later_changes_no_earlier_start(window: tuple[Workload, Site], part: float, seed: int) -> None:
     (jobs, site), name = window, f"rolling:seed={seed}:error=0.3"
     before = simulate(jobs, CLUSTER, site, Rules(), scheduler(name))
@@ -176,10 +176,10 @@ def test_perfect_knowledge_counts_brown_energy_as_without_a_battery(window: tupl
 def test_perfect_knowledge_is_told_apart() -> None:
     """The check above can fail: the planner that knows the future starts jobs at other times if the future differs."""
     rng = np.random.default_rng(3)
-    n = 30
+    n = 12
     jobs = Workload.from_columns(
         "jobs",
-        {"submit_s": np.sort(rng.exponential(2000.0, n).cumsum()), "run_time_s": rng.lognormal(9.0, 1.0, n),
+        {"submit_s": np.sort(rng.exponential(1500.0, n).cumsum()), "run_time_s": rng.lognormal(9.0, 1.0, n),
          "processors": rng.integers(1, 7, n), "power_w": rng.uniform(50.0, 250.0, n)},
     )  # fmt: skip
     site, name = site_of(np.maximum(rng.normal(150.0, 200.0, 21 * 24), 0.0)), "rolling:knowledge=perfect"
@@ -201,8 +201,8 @@ def views_of(jobs: Workload, site: Site) -> list[View]:
     return views
 
 
-@settings(max_examples=15, deadline=None)
-@given(window=windows(), hours=st.floats(1.0, 60.0), error=st.sampled_from([0.0, 0.5]))
+@settings(max_examples=12, deadline=None)
+@given(window=windows(20), hours=st.floats(1.0, 60.0), error=st.sampled_from([0.0, 0.5]))
 def test_sampled_futures_go_on_from_the_view(window: tuple[Workload, Site], hours: float, error: float) -> None:
     jobs, site = window
     sampler = Sampler(error, 1)

@@ -91,7 +91,7 @@ def worked_s(stays: Stays, job: int, cost_s: float, step: float = 0.0) -> set[fl
 
 
 @given(workload=workloads(), capacity=capacities(), pools=POOLS, name=st.sampled_from(SCHEDULERS))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_capacity_is_kept_and_work_conserved(workload: Workload, capacity: Capacity, pools: Pools, name: str) -> None:
     outcome = run(workload, capacity, pools, name)
     stays = outcome.stays
@@ -117,7 +117,7 @@ def test_capacity_is_kept_and_work_conserved(workload: Workload, capacity: Capac
     workload=workloads(), capacity=capacities(), step=st.sampled_from([0.0, 1.0, 2.0, 100.0]),
     cost_s=st.sampled_from([(0.0, 0.0), (1.0, 0.0), (1.0, 2.0)]),
 )  # fmt: skip
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_only_work_since_the_last_checkpoint_is_lost(
     workload: Workload, capacity: Capacity, step: float, cost_s: tuple[float, float]
 ) -> None:  # fmt: skip
@@ -137,7 +137,7 @@ def test_only_work_since_the_last_checkpoint_is_lost(
     workload=workloads(gpus=0), limits=st.booleans(),
     name=st.sampled_from(["fcfs+none", "sjf+easy", "fcfs+easy", "f1+none", "wfp3+easy", "sjf+first-fit"]),
 )  # fmt: skip
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_full_capacity_is_the_ordinary_pool(workload: Workload, limits: bool, name: str) -> None:
     pools = Pools(ready=len(workload), horizon_s=5.0) if limits else None
     rules = Rules(event_rule="per_instant", ties="completion_first")
@@ -150,7 +150,7 @@ def test_full_capacity_is_the_ordinary_pool(workload: Workload, limits: bool, na
 
 
 @given(workload=workloads(), capacity=capacities())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_easy_never_delays_a_reservation(workload: Workload, capacity: Capacity) -> None:
     exact = workload.with_columns(requested_time_s=workload.run_time_s)
     outcome = run(exact, capacity, Pools(), "fcfs+easy")
@@ -159,7 +159,7 @@ def test_easy_never_delays_a_reservation(workload: Workload, capacity: Capacity)
 
 
 @given(workload=workloads(), capacity=capacities(), pools=POOLS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 def test_every_rejection_is_of_a_full_pool_or_a_large_request(
     workload: Workload, capacity: Capacity, pools: Pools
 ) -> None:

@@ -110,7 +110,7 @@ def test_an_episode_is_that_of_the_plain_environment(case: dict[str, Any]) -> No
     follow(env, plain_env(scenario), env.reset([0]), scenario, 1)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(st.integers(0, 99), st.integers(3, 9), st.sampled_from(["never", "power", "swap"]), st.sampled_from([0.5, 0.9]))
 def test_windows_are_episodes_of_their_own(seed: int, size: int, suspends: str, level: float) -> None:
     """A window begins with an empty machine at a later time of the same power, and ends after its length."""
