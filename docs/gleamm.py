@@ -25,7 +25,7 @@ STATED = {250.0: 0.60, 80.0: 0.95}
 
 def met(site: Site, load_kw: float) -> float:
     """Share of the hours of the series in which a constant load is met."""
-    _, level = powered_levels(site, np.array([0.0, load_kw * 1e3]), site.end_s)
+    _, level, _ = powered_levels(site, np.array([0.0, load_kw * 1e3]), site.end_s)
     return float(level.mean())
 
 

@@ -23,14 +23,14 @@ def site(watts: list[float], battery: Storage | None = None) -> Site:
 
 
 def test_without_a_battery_the_levels_are_rounded_down() -> None:
-    start_s, level = powered_levels(site([0, 99, 100, 350, 900]), NEEDED_W, 5 * 3600.0)
+    start_s, level, _ = powered_levels(site([0, 99, 100, 350, 900]), NEEDED_W, 5 * 3600.0)
     assert level.tolist() == [0, 0, 1, 3, 4]
     assert start_s.tolist() == [0, 3600, 7200, 10800, 14400]
 
 
 def test_battery_by_hand() -> None:
     """99 Wh are stored; then 100 W last for one hour with 1 W of sun, and not for another."""
-    _, level = powered_levels(site([99, 1, 1], BATTERY), NEEDED_W, 3 * 3600.0)
+    _, level, _ = powered_levels(site([99, 1, 1], BATTERY), NEEDED_W, 3 * 3600.0)
     assert level.tolist() == [0, 1, 0]
 
 
@@ -50,7 +50,7 @@ def test_facility_and_repetition() -> None:
 @given(st.lists(st.floats(0, 600), min_size=1, max_size=30), st.floats(0.5, 1.0))
 def test_nothing_comes_from_nowhere(watts: list[float], efficiency: float) -> None:
     battery = replace(BATTERY, charge_efficiency=efficiency, discharge_efficiency=efficiency)
-    _, level = powered_levels(site(watts, battery), NEEDED_W, len(watts) * 3600.0)
-    _, alone = powered_levels(site(watts), NEEDED_W, len(watts) * 3600.0)
+    _, level, _ = powered_levels(site(watts, battery), NEEDED_W, len(watts) * 3600.0)
+    _, alone, _ = powered_levels(site(watts), NEEDED_W, len(watts) * 3600.0)
     assert (level >= alone).all()
     assert (np.cumsum(NEEDED_W[level]) <= np.cumsum(watts) + 1e-6).all()

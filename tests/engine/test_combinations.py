@@ -16,6 +16,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from greenbatch.cluster import Capacity, Cluster, DvfsLevel, NodeGroup
+from greenbatch.cluster.capacity import Told
 from greenbatch.energy import ForecastModel, Grid, Site, Storage
 from greenbatch.engine.accounts import books
 from greenbatch.engine.capabilities import refuse_run
@@ -95,6 +96,20 @@ def _capacity(case: Case, draw: Any) -> Case:
     return replace(case, cluster=replace(case.cluster, powered=levels), rules=replace(case.rules, pools=pools))
 
 
+def _told(case: Case, draw: Any) -> Case:
+    """Powered as the site is expected to supply; what comes may be something else, and is all of it in the end."""
+    processors = np.array([*draw(st.lists(st.integers(0, 10), max_size=8)), 10])
+    gpus = np.full(len(processors), case.cluster.gpus)
+    told = Told(
+        needed_w=20.0 * np.arange(11), gpus=np.full(11, case.cluster.gpus), stored_j=np.zeros(len(processors)), slots=4
+    )
+    levels = Capacity(time_s=8.0 * np.arange(len(processors)), processors=processors, gpus=gpus, told=told)
+    pools = Pools(suspends=draw(st.sampled_from(["never", "power"])))
+    site = case.site and replace(case.site, forecast_model=ForecastModel(sigma=0.5, seed=3))
+    cluster = replace(case.cluster, powered=levels)
+    return replace(case, cluster=cluster, site=site, rules=replace(case.rules, pools=pools))
+
+
 def _boots(case: Case, _: Any) -> Case:
     groups = tuple(replace(each, **BOOTS) for each in case.cluster.groups)
     return replace(case, cluster=replace(case.cluster, groups=groups, power_on="on-demand"))
@@ -122,6 +137,7 @@ def _cluster(**settings: Any) -> Any:
 BATTERY = Storage(capacity_kwh=1e-3, charge_w=70.0, discharge_w=60.0, charge_efficiency=0.9)
 FEATURES: dict[str, Any] = {
     "capacity": _capacity,
+    "capacity by forecast": _told,
     "boots": _boots,
     "machines on demand": _cluster(power_on="on-demand", machine_processors=4),
     "jobs that follow others": _follow,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from cases import workload
@@ -9,7 +11,7 @@ from digests import random_jobs
 from plain import Job
 
 from greenbatch.bounds import oracle_bound
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Capacity, Cluster
 from greenbatch.energy import Site
 from greenbatch.engine.accounts import books
 from greenbatch.engine.rules import Rules
@@ -47,6 +49,17 @@ def test_a_cap_counts_the_machines_of_a_job() -> None:
     wide = workload([Job(0.0, 10.0, 10.0, 1, 10.0), Job(0.0, 10.0, 10.0, 5, 80.0)])
     with pytest.raises(InputError, match=r"job 2 and idle nodes draw 280 W"):
         simulate(wide, POOL, DARK, Rules(power_cap_w=270.0), scheduler("fcfs+easy"))
+
+
+def test_what_is_not_powered_is_not_busy() -> None:
+    """With 5 of 8 processors powered until 20 s, a job of one takes a machine, and one of 4 beside it another."""
+    jobs = workload([Job(0.0, 30.0, 30.0, 1, 10.0), Job(5.0, 5.0, 5.0, 4, 40.0)])
+    powered = Capacity(time_s=np.array([0.0, 20.0]), processors=np.array([5, 8]), gpus=np.zeros(2, int))
+    outcome = simulate(jobs, replace(POOL, powered=powered), DARK, Rules(), scheduler("fcfs+easy"))
+    load_w = dict(zip(outcome.profile_time_s.tolist(), outcome.profile_load_w.tolist(), strict=True))
+    assert (load_w[0], load_w[5], load_w[10], load_w[30]) == (110, 250, 110, 0)
+    assert load_w.get(20, 110) == 110
+    assert energy_use(outcome).static_j[0] == 100 * (30 + 5)
 
 
 def test_no_schedule_beats_the_bound() -> None:

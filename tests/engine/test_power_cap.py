@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from greenbatch.cluster import Cluster, NodeGroup
+from greenbatch.cluster import Capacity, Cluster, NodeGroup
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
@@ -157,3 +157,22 @@ def test_a_policy_that_chooses_nodes_keeps_the_cap_on_them() -> None:
     with pytest.raises(InputError, match="draw too much"):
         simulate(jobs, cluster, None, Rules(power_cap_w=140.0), scheduler(Hungry))
     assert simulate(jobs, cluster, None, Rules(power_cap_w=230.0), scheduler(Hungry)).start_s[0] == 0.0
+
+
+# ---------------------------------------------------------------- a capacity that changes
+
+ON_NODES = Cluster.of_nodes([NodeGroup(name="a", count=2, processors=2, static_power_w=50.0, idle_fraction=1.0)])
+IN_UNITS = Cluster.of_units(4, 0, idle_power_w=100.0)
+
+
+@pytest.mark.parametrize("machine", [ON_NODES, IN_UNITS])
+@pytest.mark.parametrize("name", ["fcfs", "fcfs+easy"])
+def test_what_is_powered_later_draws_its_idle_power_under_the_cap(machine: Cluster, name: str) -> None:
+    """Half of the machine draws 50 W, and all of it 100 W from 10 s on: beside the first job, 5 W are left, not 55."""
+    levels = Capacity(time_s=np.array([0.0, 10.0]), processors=np.array([2, 4]), gpus=np.zeros(2, int))
+    jobs = Workload.from_columns("two", {
+        "submit_s": [0, 0], "run_time_s": [20, 20], "processors": [1, 1], "power_w": [60.0, 30.0],
+    })  # fmt: skip
+    done = simulate(jobs, replace(machine, powered=levels), None, Rules(power_cap_w=165.0), scheduler(name))
+    assert done.start_s.tolist() == [0.0, 20.0]
+    assert done.profile_load_w.max() == 160.0

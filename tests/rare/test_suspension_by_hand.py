@@ -91,19 +91,25 @@ forecast = { kind = "%s" }
 
 
 @pytest.mark.parametrize(
-    "machine", ["gpus = 0", '[cluster.capacity]\nkind = "power"\nfull_power_per_unit_w = 100\n', ""]
-)  # fmt: skip
-def test_forecast_errors_are_refused_where_nothing_would_come_of_them(tmp_path: Path, machine: str) -> None:
+    ("machine", "told"),
+    [
+        ("", ""),
+        ("gpus = 0", ""),
+        ('[cluster.capacity]\nkind = "power"\nfull_power_per_unit_w = 100', "; what will be powered follows from it"),
+        (
+            '[cluster.capacity]\nkind = "series"\nfractions = [0.5, 1]',
+            "; what will be powered is stated, and known as it comes",
+        ),
+    ],
+)
+def test_a_note_says_whether_what_is_powered_is_forecast(tmp_path: Path, machine: str, told: str) -> None:
     jobs = f"{JOB.splitlines()[0]} power_w\n{JOB.splitlines()[1]} 100"
     assert np.isfinite(scenario(tmp_path, jobs, SITE % (machine, "perfect")).workload.power_w).all()
-    if not machine:  # a plain pool
-        assert scenario(tmp_path, jobs, SITE % (machine, "persistence")).site is not None
-        return
-    with pytest.raises(InputError) as refused:
-        scenario(tmp_path, jobs, SITE % (machine, "persistence"))
-    text = str(refused.value)
-    assert "site.forecast: is persistence, and where capacity follows the power it is known as it comes" in text
-    assert "leave site.forecast out" in text
+    site = scenario(tmp_path, jobs, SITE % (machine, "persistence")).site
+    assert site is not None
+    assert [note.what for note in site.notes if note.what.startswith("schedulers are told")] == [
+        f"schedulers are told a forecast, energies are those of what comes: yesterday's power{told}"
+    ]
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,26 @@ _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Capacity:
-    """Powered processors and GPUs over time, known in advance: row k holds from ``time_s[k]`` to the next row.
+class Told:
+    """How a capacity follows the power of a site whose forecast has errors: row k of it is slot k of the site."""
 
-    The first row also holds before its time, the last one until ``until_s``.
+    needed_w: Floats
+    """Power of the cluster with so many powered processors, and their part of the GPUs, ascending from 0, shape
+    (processors + 1,). [W]"""
+    gpus: Ints
+    """Those GPUs, shape (processors + 1,)."""
+    stored_j: Floats
+    """What the battery of the site holds at the begin of each row, if all that is powered is used, shape (k,). [J]"""
+    slots: int
+    """Slots of a forecast; later ones repeat them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Capacity:
+    """Powered processors and GPUs over time: row k holds from ``time_s[k]`` to the next row.
+
+    The first row also holds before its time, the last one until ``until_s``. It is known in advance, unless `told` says
+    from what forecast of a site it is expected.
 
     Raises:
         InputError: no rows, columns of different lengths, times that do not ascend, or a negative number.
@@ -41,6 +57,8 @@ class Capacity:
     """Powered GPUs, shape (k,)."""
     until_s: float = math.inf
     """Until when it is known; infinite if the last level holds forever. [s]"""
+    told: Told | None = None
+    """What later rows are expected from; None if they are known as they come."""
 
     def __post_init__(self) -> None:
         for name, kind in (("time_s", np.float64), ("processors", np.int64), ("gpus", np.int64)):

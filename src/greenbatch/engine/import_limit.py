@@ -106,7 +106,7 @@ def reserve_within_limit(s: State, job: int) -> None:
     Beyond the forecast there is none to be found: it is repeated. A job that has missed its first reservation gets one
     at which all that runs has ended, at the latest.
     """
-    if not s.rules.limited:
+    if not s.rules.limited or s.clock.shadow_s == np.inf:  # it is not expected to fit
         return
     c, power, of = s.clock, s.power, s.jobs[job]
     added_w = adds_at_most_w(s.machine, job, whole(of.processors), of.power_w, False)

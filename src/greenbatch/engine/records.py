@@ -262,10 +262,15 @@ class MachineTotals:
 
     processors: int
     free: int
+    """Processors that are powered and not in use."""
+    off: int
+    """Those of a pool that are not powered."""
     load_w: float
     """Power now, base power included."""
     base_power_w: float
     """Power when nothing runs."""
+    most_idle_w: float
+    """The same where most is powered, if that changes; else 0. [W]"""
     gpus: int
     """GPUs of a pool; those of nodes are kept there."""
     free_gpus: int

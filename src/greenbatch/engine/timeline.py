@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.engine.capacity.expected import units_at
 from greenbatch.engine.capacity.levels import ahead_now, ahead_to, powered_ahead, reserve_ahead
 from greenbatch.engine.capacity.units import may_fall
 from greenbatch.engine.capacity.varying import Varying
@@ -135,7 +136,7 @@ def follow_levels(capacity: Varying, s: State, count: int) -> int:
     levels, now_s, known_s = capacity.levels, s.clock.now_s, s.clock.now_s + capacity.counts.horizon_s
     k, more = capacity.counts.level + 1, 0
     while k < levels.shape[0] and levels[k].time_s <= known_s:
-        there = levels[k].processors - capacity.counts.powered
+        there = units_at(capacity, k)[0] - capacity.counts.powered
         if there > more or (there < more and not may_fall(capacity)):
             count = occupy(s.scratch.timeline, count, max(now_s, levels[k].time_s), np.inf, whole(more - there))
             more = there

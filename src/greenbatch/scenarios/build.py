@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from greenbatch.energy import Series, Site
     from greenbatch.energy.site import Floats
     from greenbatch.scenarios.capacity_file import CapacityTable
-    from greenbatch.scenarios.cluster_schema import ClusterSection
+    from greenbatch.scenarios.cluster_schema import CapacitySection, ClusterSection
     from greenbatch.scenarios.schema import Generator, ScenarioFile, WorkloadSection
     from greenbatch.scenarios.section import Section
     from greenbatch.scenarios.site_schema import SeriesSite, SyntheticSite
@@ -135,7 +135,7 @@ def build_site(scenario: ScenarioFile, workload: Workload, cluster: Cluster, ori
                 **synthetic_arguments(section),
             )
     site = _with_storage(with_grid(site, section.grid, prices, origin), section, factor, origin)
-    return _with_forecast(_with_overhead(site, section, origin), section, cluster, origin)
+    return _with_forecast(_with_overhead(site, section, origin), section, scenario.cluster.capacity, origin)
 
 
 def _trace(
@@ -310,14 +310,11 @@ def _with_storage(site: Site, section: SeriesSite | SyntheticSite, factor: float
         return replace(site, storage=Storage(**section.storage.model_dump()).scaled(factor))
 
 
-def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, cluster: Cluster, origin: Origin) -> Site:
-    """The site with its forecast, and a note on it if it is not perfect.
-
-    Raises:
-        InputError: it has errors, and the capacity of the cluster follows the power, which is known as it comes.
-    """
+def _with_forecast(
+    site: Site, section: SeriesSite | SyntheticSite, capacity: CapacitySection | None, origin: Origin
+) -> Site:  # fmt: skip
+    """The site with its forecast, and a note on it if it is not perfect."""
     from greenbatch.energy import ForecastModel
-    from greenbatch.engine.capabilities import refuse
     from greenbatch.notes import Note
 
     if section.forecast is None:
@@ -325,10 +322,10 @@ def _with_forecast(site: Site, section: SeriesSite | SyntheticSite, cluster: Clu
     with origin.blame("site", "forecast"):
         model = ForecastModel(**section.forecast.model_dump())
         told = replace(site, forecast_model=model)
-    if model.kind != "perfect" and cluster.powered is not None:
-        with origin.blame("site"):
-            refuse("", (), {"forecast_error": model.kind, "capacity" if cluster.follows_power else "gpus": True})
     note = f"schedulers are told a forecast, energies are those of what comes: {model.text}"
+    if capacity is not None and capacity.kind != "constant":
+        follows = capacity.kind == "power"
+        note += f"; what will be powered {'follows from it' if follows else 'is stated, and known as it comes'}"
     return told if model.kind == "perfect" else replace(told, notes=(*site.notes, Note(note, level="change")))
 
 

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from greenbatch.cluster import Capacity, Cluster
+from greenbatch.cluster.capacity import Told
 from greenbatch.errors import InputError
 from greenbatch.scenarios.origin import Origin
 
 if TYPE_CHECKING:
+    from greenbatch.cluster.capacity import Floats
     from greenbatch.energy import Site
     from greenbatch.engine.pools import Pools
     from greenbatch.scenarios.capacity_file import CapacityTable
@@ -62,7 +64,7 @@ def with_capacity(
         elif capacity.kind == "series":
             known = Capacity.of_ticks(capacity.fractions, tick_s, **size)
         else:
-            return _of_power(machine, capacity.full_power_per_unit_w, pools, workload, site)
+            return following_power(machine, capacity.full_power_per_unit_w, pools, workload, site)
     return replace(machine, powered=known)
 
 
@@ -83,7 +85,9 @@ def _levels(capacity: IntermittentCapacity, pools: Pools | None, workload: Workl
     return np.where(falls, capacity.level, 1.0)
 
 
-def _of_power(machine: Cluster, unit_w: float, pools: Pools | None, workload: Workload, site: Site | None) -> Cluster:
+def following_power(
+    machine: Cluster, unit_w: float, pools: Pools | None, workload: Workload, site: Site | None
+) -> Cluster:
     """As many processors, with their part of the GPUs, as the site can supply at full load (Eq. 4.1-4.2)."""
     from greenbatch.energy.powered import powered_levels
 
@@ -92,7 +96,7 @@ def _of_power(machine: Cluster, unit_w: float, pools: Pools | None, workload: Wo
         raise InputError("follows the power of a site, and there is none", field="kind", fix=fix)
     processors = np.arange(machine.processors + 1)
     gpus = processors * machine.gpus // machine.processors
-    needed_w = (processors + gpus) * unit_w
+    needed_w: Floats = np.asarray((processors + gpus) * unit_w, np.float64)
     if needed_w[-1] < machine.idle_power_w:
         problem = f"is {unit_w:g}: the full machine would draw less than the idle one, {machine.idle_power_w:g} W"
         raise InputError(problem, field="full_power_per_unit_w", fix="state the power of a unit at full load")
@@ -101,7 +105,10 @@ def _of_power(machine: Cluster, unit_w: float, pools: Pools | None, workload: Wo
         work_s = float(workload.requested_time_s @ workload.processors) / machine.processors
         end_s = max(2.0 * last_s, last_s + BACKLOGS * work_s)
     until_s = end_s + site.slots * site.step_s
-    time_s, level = powered_levels(site, needed_w.astype(np.float64), until_s)
-    changed = np.flatnonzero(np.append(True, np.diff(level) != 0))
-    at: dict[str, Any] = {"time_s": time_s[changed], "processors": processors[level[changed]]}
-    return replace(machine, powered=Capacity(**at, gpus=gpus[level[changed]], until_s=until_s))
+    time_s, level, stored_j = powered_levels(site, needed_w, until_s)
+    rows, told = np.flatnonzero(np.append(True, np.diff(level) != 0)), None
+    if site.forecast_model.kind != "perfect":  # what is expected changes with each slot
+        rows = np.arange(len(level))
+        told = Told(needed_w=needed_w, gpus=gpus, stored_j=stored_j, slots=site.horizon_slots)
+    at: dict[str, Any] = {"time_s": time_s[rows], "processors": processors[level[rows]]}
+    return replace(machine, powered=Capacity(**at, gpus=gpus[level[rows]], until_s=until_s, told=told))

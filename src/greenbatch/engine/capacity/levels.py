@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.engine.capacity.expected import units_at
 from greenbatch.engine.capacity.varying import NO_LIMIT, CapacityPart, Varying
 from greenbatch.engine.machine.reservation import reserve_for, room_from
 from greenbatch.engine.records import MachineTotals
@@ -91,8 +92,8 @@ def _left_beside(capacity: Varying, s: State, job: int, ahead: Ahead, until_s: f
     """The fewest processors and GPUs left beside a job that runs from a time ahead until another; below 0: no room."""
     levels, own, left, left_gpus, k = capacity.levels, capacity.jobs[job], NO_LIMIT, NO_LIMIT, ahead[1]
     while True:
-        left = min(left, levels[k].processors - ahead[2] - own.processors)
-        left_gpus = min(left_gpus, levels[k].gpus - ahead[3] - own.gpus)
+        there, there_gpus = units_at(capacity, k)
+        left, left_gpus = min(left, there - ahead[2] - own.processors), min(left_gpus, there_gpus - ahead[3] - own.gpus)
         k += 1
         if left < 0 or left_gpus < 0 or k >= levels.shape[0] or levels[k].time_s >= until_s:
             return whole(left), whole(left_gpus)
@@ -181,9 +182,8 @@ def at_a_later_level(capacity: Varying, s: State, ahead: Ahead, time_s: float) -
 
 @variant(Varying, otherwise=lambda capacity, totals, ahead: (totals.processors, 0))
 def powered_ahead(capacity: Varying, totals: MachineTotals, ahead: Ahead) -> tuple[int, int]:
-    """Powered processors and GPUs at a time ahead."""
-    level = capacity.levels[ahead[1]]
-    return (whole(level.processors), whole(level.gpus))
+    """Processors and GPUs that are expected to be powered at a time ahead."""
+    return units_at(capacity, ahead[1])
 
 
 @variant(Varying, otherwise=(np.inf, np.inf))

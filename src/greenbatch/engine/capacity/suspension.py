@@ -15,6 +15,7 @@ import numpy as np
 
 from greenbatch.engine import codes, events, limits, log, running
 from greenbatch.engine.capacity.admission import is_admitted
+from greenbatch.engine.capacity.expected import expect
 from greenbatch.engine.capacity.units import hold
 from greenbatch.engine.capacity.value import SUSPENSIONS
 from greenbatch.engine.capacity.varying import RUNNING, SUSPENDED, CapacityCounts, Varying
@@ -56,6 +57,8 @@ def on_instant(capacity: Varying, s: State) -> None:
         counts.powered, counts.gpus, counts.level = whole(level.processors), whole(level.gpus), k
         on_level(s.machine, whole(totals.processors) - counts.powered, level.idle_w)
         log.note(s.log, c, codes.SWITCH, -1, totals.load_w)
+    if counts.seen != k:
+        expect(s)
     while counts.failure_s <= c.now_s:
         _fail(s)
     while totals.free < 0 or totals.free_gpus < 0:

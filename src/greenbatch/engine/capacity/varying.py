@@ -31,6 +31,8 @@ class Level:
     time_s: float
     idle_w: float
     """Power of the idle machine."""
+    stored_j: float
+    """What a battery that it counts on holds at the begin."""
     processors: Int32
     gpus: Int32
 
@@ -66,6 +68,8 @@ class CapacityCounts:
     """Powered processors."""
     level: int
     """Current row of the levels."""
+    seen: int
+    """That for which later ones are expected, see `capacity.expected`; -1 at first."""
     ready_limit: int
     wait_limit: int
     suspend_limit: int
@@ -120,7 +124,7 @@ class Fixed(NamedTuple):
     """Empty."""
 
 
-@shared("levels")
+@shared("levels", "steps")
 @per_job("jobs", "ready", "suspended")
 class Varying(NamedTuple):
     """Levels of what is powered, and the pools of jobs."""
@@ -135,6 +139,10 @@ class Varying(NamedTuple):
     """Suspended jobs, the oldest suspension first, shape (n,); ``counts.suspended`` are valid."""
     service: Floats
     """What is added up in the course of a run if ``counts.counted`` is 1, see `capacity.value`, shape (FIGURES,)."""
+    steps: Floats
+    """Power that so many processors need, and their GPUs, shape (2, processors + 1); (2, 0) if levels are known."""
+    ahead: Int32s
+    """Processors that are expected to be powered so many slots ahead, from now, shape (slots of a forecast,)."""
 
 
 CapacityPart = Any
@@ -160,10 +168,17 @@ def capacity_of(cluster: Cluster, workload: Workload, totals: MachineTotals) -> 
     """
     if cluster.powered is None:
         return fixed()
-    known, n = cluster.capacity_levels, len(workload)
+    known, told, n = cluster.capacity_levels, cluster.capacity_levels.told, len(workload)
     levels: Any = table_of(Level, len(known.time_s))
     levels["time_s"], levels["processors"], levels["gpus"] = known.time_s, known.processors, known.gpus
     levels["idle_w"] = cluster.idle_levels_w
+    steps, ahead = np.zeros((2, 0)), np.zeros(0, np.int32)
+    if told is not None:
+        levels["stored_j"], steps, ahead = (
+            told.stored_j,
+            np.array([told.needed_w, told.gpus]),
+            np.zeros(told.slots, np.int32),
+        )
     jobs: Any = table_of(JobState, n)
     jobs["value"], jobs["qos"] = np.nan_to_num(workload.value), np.where(np.isnan(workload.qos), 1.0, workload.qos)
     jobs["due_s"] = workload.submit_s + workload.run_time_s / jobs["qos"]
@@ -175,10 +190,13 @@ def capacity_of(cluster: Cluster, workload: Workload, totals: MachineTotals) -> 
     jobs["processors"], jobs["gpus"] = jobs["most"], jobs["most_gpus"]
     first = levels[0]
     totals.free, totals.free_gpus = int(first.processors), int(first.gpus)
+    totals.off = cluster.processors - int(first.processors)
     totals.load_w = totals.base_power_w = float(first.idle_w)
+    totals.most_idle_w = float(levels["idle_w"].max())
     counts = record_of(
         CapacityCounts, gpus=int(first.gpus), powered=int(first.processors), ready_limit=NO_LIMIT, wait_limit=NO_LIMIT,
         suspend_limit=NO_LIMIT, largest_request=NO_LIMIT, longest_request_s=np.inf, actions_limit=NO_LIMIT, tick_s=1.0,
-        horizon_s=np.inf, end_s=np.inf, retry_s=np.inf, acted_s=-np.inf, failure_s=np.inf,
+        horizon_s=np.inf, end_s=np.inf, retry_s=np.inf, acted_s=-np.inf, failure_s=np.inf, seen=-1,
     )  # fmt: skip
-    return Varying(levels, counts, jobs, np.zeros(n, np.int32), np.zeros(n, np.int32), np.zeros(FIGURES))
+    pools = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    return Varying(levels, counts, jobs, *pools, np.zeros(FIGURES), steps, ahead)

@@ -46,8 +46,9 @@ def fits_instead(machine: Nodes, job: int, processors: int, running: int) -> boo
 
 @compiled_small
 def _idle_at(machine: Machine, off: int, idle_w: float) -> None:
-    machine.totals.load_w += idle_w - machine.totals.base_power_w
-    machine.totals.base_power_w = idle_w
+    totals = machine.totals
+    totals.load_w += idle_w - totals.base_power_w
+    totals.base_power_w, totals.off = idle_w, off
 
 
 @variant(Nodes, otherwise=_idle_at)

@@ -54,7 +54,7 @@ def machines_w(totals: MachineTotals, more: int) -> float:
     """What the machines draw more if so many more processors are busy. [W]"""
     if totals.machine_w == 0.0:
         return 0.0
-    busy, each = totals.processors - totals.free, totals.machine_processors
+    busy, each = totals.processors - totals.off - totals.free, totals.machine_processors
     needed, is_on = (busy + more + each - 1) // each, (busy + each - 1) // each
     return float((needed - is_on) * totals.machine_w)
 

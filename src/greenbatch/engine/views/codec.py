@@ -12,6 +12,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy.slots import interval_at
+from greenbatch.engine.capacity.expected import units_at
 from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.machine.node_tables import ON, Nodes
 from greenbatch.engine.machine.pool import Pool
@@ -126,11 +127,12 @@ def _capacity(state: State, waiting: Int32s, job_id: Ints) -> seen.Capacity | No
     if not isinstance(capacity, Varying):
         return None
     counts, levels = cast(Any, capacity.counts), cast(Any, capacity.levels)[capacity.counts.level :]
-    known = levels[levels["time_s"] <= state.clock.now_s + counts.horizon_s]
+    time_s = levels["time_s"][levels["time_s"] <= state.clock.now_s + counts.horizon_s].copy()
+    units = [units_at(capacity, int(counts.level) + k) for k in range(time_s.shape[0])]
+    processors, gpus = (np.array(each, np.int64) for each in zip(*units, strict=True))
     ready, suspended = capacity.ready[: counts.ready], capacity.suspended[: counts.suspended]
     return seen.Capacity(
-        np.isin(waiting, ready), int(state.machine.totals.free_gpus), known["time_s"].copy(),
-        known["processors"].astype(np.int64), known["gpus"].astype(np.int64), job_id[suspended],
+        np.isin(waiting, ready), int(state.machine.totals.free_gpus), time_s, processors, gpus, job_id[suspended],
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State, set_rules
 from greenbatch.engine.views.codec import state_of
 from greenbatch.engine.views.decode_nodes import NO_JOBS, MachineOfViews
-from greenbatch.engine.views.interface import NOT_PREDICTED, Attributes, View
+from greenbatch.engine.views.interface import NOT_PREDICTED, Attributes, Queue, View
 
 
 class Arrivals(NamedTuple):
@@ -89,6 +89,8 @@ class Imagination:
             machine = _without_contention(self._machines.with_room(longer), len(run_s))
         elif self._cluster.powered is None:
             machine = machine_of(self._cluster, NO_JOBS)
+        if machine is None and view.capacity is not None:  # a job that asks for more takes all, or it would never start
+            longer = replace(longer, queue=_at_most(longer.queue, int(view.capacity.processors[0])))
         state = state_of(longer, machine=machine, attributes=False, downtimes=self._downtimes)
         state = state._replace(power=future.power)
         set_rules(state, self._rules, rule_settings(self._program))
@@ -112,6 +114,11 @@ def _without_contention(machine: Nodes, coming: int) -> Nodes:
     machine.counts.is_plain, machine.counts.is_uniform = alike(nodes, demands)
     parts = np.minimum(demands["chunks"], len(nodes)).sum() + nodes["processors"].sum()
     return machine._replace(placed=table_of(Placement, int(parts)))
+
+
+def _at_most(queue: Queue, processors: int) -> Queue:
+    """The waiting jobs, none of which asks for more than so many processors."""
+    return queue._replace(processors=np.minimum(queue.processors, processors))
 
 
 def _with_arrivals(view: View, coming: Arrivals) -> View:
