@@ -334,7 +334,7 @@ def test_a_limit_that_is_never_reached_changes_nothing(window: Any, name: str, s
     np.testing.assert_array_equal(*starts)
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 @given(window=windows(), name=NAMES, above_w=st.integers(0, 200), sigma=st.sampled_from([0.0, 0.5]))
 def test_a_scheduler_driven_from_views_holds_the_same_jobs(
     tmp_path_factory: pytest.TempPathFactory, window: Any, name: str, above_w: int, sigma: float
