@@ -264,7 +264,7 @@ class MachineTotals:
     free: int
     """Processors that are powered and not in use."""
     off: int
-    """Those of a pool that are not powered."""
+    """Those that are not powered."""
     load_w: float
     """Power now, base power included."""
     base_power_w: float

@@ -174,11 +174,8 @@ def capacity_of(cluster: Cluster, workload: Workload, totals: MachineTotals) -> 
     levels["idle_w"] = cluster.idle_levels_w
     steps, ahead = np.zeros((2, 0)), np.zeros(0, np.int32)
     if told is not None:
-        levels["stored_j"], steps, ahead = (
-            told.stored_j,
-            np.array([told.needed_w, told.gpus]),
-            np.zeros(told.slots, np.int32),
-        )
+        levels["stored_j"], ahead = told.stored_j, np.zeros(told.slots, np.int32)
+        steps = np.array([told.needed_w, told.gpus])
     jobs: Any = table_of(JobState, n)
     jobs["value"], jobs["qos"] = np.nan_to_num(workload.value), np.where(np.isnan(workload.qos), 1.0, workload.qos)
     jobs["due_s"] = workload.submit_s + workload.run_time_s / jobs["qos"]

@@ -68,12 +68,12 @@ def nodes_of(cluster: Cluster, workload: Workload) -> tables.Nodes:
     return tables.Nodes(
         totals=record_of(
             MachineTotals, processors=total, free=total, load_w=idle_w, base_power_w=idle_w, gpus=cluster.gpus,
-            free_gpus=cluster.gpus,
+            free_gpus=cluster.gpus, off=total - int(cluster.capacity_levels.processors[0]),
         ),
         counts=record_of(
             tables.NodeTotals, is_plain=plain, is_uniform=uniform, contention=tables.CONTENTIONS[cluster.contention],
             always_on=cluster.power_on == "always", on_demand=on_demand, next_switch_s=np.inf,
-            off=total - int(cluster.capacity_levels.processors[0]), off_w=idle_w - float(cluster.idle_levels_w[0]),
+            off_w=idle_w - float(cluster.idle_levels_w[0]),
             longest_boot_s=(nodes["boot_s"] + nodes["stop_s"]).max(), ops_per_s=1e9 * per_speed, summed_s=np.nan,
             components=int(np.bitwise_or.reduce(1 << demands["component"].astype(np.int64), initial=0)),
         ),

@@ -54,7 +54,7 @@ def _idle_at(machine: Machine, off: int, idle_w: float) -> None:
 @variant(Nodes, otherwise=_idle_at)
 def on_level(machine: Nodes, off: int, idle_w: float) -> None:
     """Let so many processors be off from now on; the idle machine draws ``idle_w`` then. [W]"""
-    machine.counts.off = off
+    machine.totals.off = off
     if machine.counts.always_on:
         machine.totals.base_power_w = idle_w
         dim(machine)

@@ -199,10 +199,8 @@ class NodeTotals:
     longest_boot_s: float
     wanted: int
     """Number of nodes that the next job takes before others."""
-    off: int
-    """Processors that are not powered."""
     off_w: float
-    """Idle power that empty nodes therefore do not draw, see `power_states.dim`."""
+    """Idle power that empty nodes do not draw because not all is powered, see `power_states.dim`."""
 
 
 class Listed:

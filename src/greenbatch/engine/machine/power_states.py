@@ -31,7 +31,7 @@ def draw(machine: Nodes, job: int, sign: int) -> None:
         if before == 0 or node.drawing == 0:
             totals.load_w += sign * (node.static_w - node.idle_w)
         row = whole(share.of_job)
-    if machine.counts.off > 0:
+    if totals.off > 0:
         dim(machine)
 
 
@@ -41,14 +41,14 @@ def dim(machine: Nodes) -> None:
 
     If there are fewer of them than are off, all empty nodes are: a node on which a job runs draws its whole power.
     """
-    counts, empty, empty_w = machine.counts, 0, 0.0
+    counts, totals, empty, empty_w = machine.counts, machine.totals, 0, 0.0
     for number in range(machine.nodes.shape[0]):
         node = machine.nodes[number]
         if node.drawing == 0:
             empty += node.processors
             empty_w += node.idle_w
-    off_w = empty_w * min(1.0, counts.off / empty) if empty > 0 else 0.0
-    machine.totals.load_w += counts.off_w - off_w
+    off_w = empty_w * min(1.0, totals.off / empty) if empty > 0 else 0.0
+    totals.load_w += counts.off_w - off_w
     counts.off_w = off_w
 
 
