@@ -45,7 +45,9 @@ def run_from_views(
     program = scheduler.program(jobs)
     wanted = {key: value for key, value in (program.settings or {}).items() if key in WHEN_TO_ASK}
     charges = program.charges or charges_by_rank(program)
-    system = Program(name="batch system", settings=wanted, predictor=program.predictor, charges=charges)
+    closed = program.outages if cluster.powered is not None else ()  # it does not resume jobs into an outage
+    told: Any = {"predictor": program.predictor, "charges": charges, "outages": closed}
+    system = Program(name="batch system", settings=wanted, **told)
     session = Session(jobs, cluster, site, plain, system)
     driver, number = driver_of(scheduler, jobs, cluster, rules), 0
     while (view := session.view()) is not None:

@@ -208,11 +208,14 @@ class Cluster:
     @property
     def idle_levels_w(self) -> Floats:
         """Power of the idle machine at each of `capacity_levels`, shape (k,). [W]"""
-        levels = self.capacity_levels
+        return self.idle_at_w(self.capacity_levels.processors, self.capacity_levels.gpus)
+
+    def idle_at_w(self, processors: NDArray[np.int64], gpus: NDArray[np.int64]) -> Floats:
+        """Power of the idle machine of which so many processors and GPUs are powered, each of shape (k,). [W]"""
         on_w = self.idle_power_w if self.power_on == "always" else 0.0
         if self.on_nodes:  # what is not powered are processors of empty nodes
-            return np.asarray(on_w * levels.processors / self.processors)
-        return np.asarray(on_w * (levels.processors + levels.gpus) / (self.processors + self.gpus))
+            return np.asarray(on_w * processors / self.processors)
+        return np.asarray(on_w * (processors + gpus) / (self.processors + self.gpus))
 
     def idle_energy_j(self, start_s: float, end_s: float) -> float:
         """Energy over an interval of what is powered, when nothing runs. [J]"""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.capacity.admission import keeps_pools, on_action
+from greenbatch.engine.capacity.admission import keeps_pools
 from greenbatch.engine.capacity.units import leaves_powered, take_beside
 from greenbatch.engine.codes import BACKFILL, EASY, EASY_IRMASIM, EASY_SCHEDGYM, FIRST_FIT, GREEN
 from greenbatch.engine.events import start
@@ -213,10 +213,6 @@ def _start_in_order(s: State) -> None:
         if best < 0:
             return
         _start(s, best)
-        until_s = on_action(s.capacity, c.now_s)
-        if until_s > 0.0:
-            c.wake_s = min(c.wake_s, until_s)
-            return
 
 
 @compiled_small

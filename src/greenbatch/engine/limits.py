@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.capacity.admission import is_admitted
+from greenbatch.engine.capacity.admission import is_admitted, may_act
 from greenbatch.engine.capacity.levels import next_level_s, reserve_ahead, stays_powered
 from greenbatch.engine.import_limit import is_within_limit, leaves_power, next_limit_s, reserve_within_limit
 from greenbatch.engine.machine.competition import is_held_back
@@ -44,6 +44,12 @@ def can_be_chosen(s: State, job: int) -> bool:
 
 @compiled_small
 def can_start(s: State, job: int, processors: int) -> bool:
+    """Whether a waiting job may start now: it can run, and not as many have started in this tick as may."""
+    return may_act(s.capacity, s.clock.now_s) and can_run(s, job, processors)
+
+
+@compiled_small
+def can_run(s: State, job: int, processors: int) -> bool:
     """Whether a job fits now, keeps the power within its limits, and ends before the next outage as requested."""
     if not (is_admitted(s.capacity, job) and fits(s.machine, job, processors, s.clock.now_s)):
         return False

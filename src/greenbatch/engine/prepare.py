@@ -10,7 +10,7 @@ from greenbatch.energy import Site
 from greenbatch.engine import codes
 from greenbatch.engine.capabilities import refuse_run
 from greenbatch.engine.capacity.suspension import next_failure_s
-from greenbatch.engine.capacity.varying import Varying
+from greenbatch.engine.capacity.varying import CapacityCounts, Varying
 from greenbatch.engine.import_limit import ROUNDING
 from greenbatch.engine.machine.dvfs import level_of, levels_of, set_level
 from greenbatch.engine.machine.idle_nodes import compete_for_power
@@ -134,12 +134,16 @@ def arrange_pools(state: State, cluster: Cluster, rules: Rules) -> None:
     """Set the pools of a machine whose capacity follows the power."""
     if not isinstance(state.capacity, Varying):
         return
-    begin_s = float(state.clock.now_s)
-    for name, value in ({} if rules.pools is None else rules.pools.counts(begin_s)).items():
-        setattr(state.capacity.counts, name, value)
-    counts = state.capacity.counts
+    counts, begin_s = state.capacity.counts, float(state.clock.now_s)
+    set_pools(counts, rules, begin_s)
     if counts.failure_rate > 0.0:
         counts.failure_s = next_failure_s(counts, begin_s, cluster.processors)
+
+
+def set_pools(counts: CapacityCounts, rules: Rules, begin_s: float) -> None:
+    """Write the options of the pools, for a run that begins at a time. [s]"""
+    for name, value in ({} if rules.pools is None else rules.pools.counts(begin_s)).items():
+        setattr(counts, name, value)
 
 
 def rule_settings(program: Program) -> dict[str, float]:

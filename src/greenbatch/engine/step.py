@@ -13,7 +13,7 @@ import numpy as np
 
 from greenbatch.engine import codes
 from greenbatch.engine.backfill import backfill, backfill_arrival
-from greenbatch.engine.capacity.admission import on_action
+from greenbatch.engine.capacity.admission import may_act
 from greenbatch.engine.capacity.levels import is_beyond, most_moves, next_level_s
 from greenbatch.engine.capacity.suspension import on_instant, suspend_by_choice, suspended_job
 from greenbatch.engine.events import accrue, next_instant, next_slot, next_wake_s, start, switch_until
@@ -279,9 +279,8 @@ def _show_storage(s: State) -> None:
 @compiled_small
 def rest(s: State) -> None:
     """After an action: let no other follow before the next tick if there have been as many as are allowed in one."""
-    until_s = on_action(s.capacity, s.clock.now_s)
-    if until_s > 0.0:
-        s.clock.blocked, s.clock.settled, s.clock.wake_s = 1, 0, until_s
+    if not may_act(s.capacity, s.clock.now_s):
+        s.clock.blocked, s.clock.settled = 1, 0
 
 
 @compiled_small

@@ -109,6 +109,8 @@ class Sampler:
                 )  # fmt: skip
         if self.running is not None:
             ended = ~np.isin(self.running.job_id, view.running.job_id)
+            if view.capacity is not None:
+                ended &= ~np.isin(self.running.job_id, view.capacity.suspended_job_id)
             asked_s = (self.running.expected_end_s - self.running.start_s)[ended]
             ran_s = view.now_s - self.running.start_s[ended]  # or less: an end is seen at the next view
             self.shares.extend(np.minimum(ran_s / asked_s, 1.0).tolist())

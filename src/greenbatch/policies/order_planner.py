@@ -54,14 +54,15 @@ class OrderPlanner:
         """Number of searches, and of the plans they simulated."""
 
     def decide(self, view: View) -> Decision:
-        """Start the first job in order; search if jobs have arrived since the last search."""
+        """Start the first job in order that is ready; search if jobs have arrived since the last search."""
         rows = {number: row for row, number in enumerate(view.job_id.tolist())}
         self._order = [number for number in self._order if number in rows]
         if view.submitted != self._submitted:
             known = set(self._order)
             order = self._order + [number for number in rows if number not in known]
             self._order, self._submitted = self._searched(view, order, rows), view.submitted
-        return Start(rows[self._order[0]])
+        ready = rows if view.capacity is None else set(view.job_id[view.capacity.ready].tolist())
+        return Start(rows[next(number for number in self._order if number in ready)])
 
     def memory(self) -> dict[str, Any]:
         """The order and how many jobs had arrived."""
@@ -100,4 +101,8 @@ def _first(view: View, count: int) -> View:
         attributes=Attributes(*(column[own] for column in queue.attributes)),
         predicted=Predicted(*(column[own] for column in queue.predicted)),
     )  # fmt: skip
-    return replace(view, job_id=view.job_id[own], queue=shorter)
+    capacity, job_id = view.capacity, view.job_id[own]
+    if capacity is not None:
+        shown = np.isin(capacity.ready_job_id, job_id)
+        capacity = capacity._replace(ready=capacity.ready[own], ready_job_id=capacity.ready_job_id[shown])
+    return replace(view, job_id=job_id, queue=shorter, capacity=capacity)

@@ -104,7 +104,7 @@ class Plans:
         self._run(state, self._ranking)
         events: Any = state.log[: state.clock.logged]
         started = events[events["kind"] <= BACKFILL]
-        start_s = np.empty(self._count)
+        start_s = np.full(self._count, float(state.clock.now_s))  # of a plan that is too long, the rest begins then
         start_s[started["job"]] = started["time_s"]
         turnaround_s = start_s - self._submit_s + self._requested_s
         slowdown = np.maximum(turnaround_s / np.maximum(self._requested_s, SHORT_S), 1.0)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine.capacity.varying import FINISHED, READY, REJECTED, RUNNING, WAITING, Varying
-from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.records import Clock, Int32s, MachineTotals
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.machine_code.variants import variant
@@ -48,8 +47,9 @@ def on_submit(capacity: Varying, waiting: Int32s, clock: Clock, job: int) -> Non
 
 @variant(Varying)
 def on_start(capacity: Varying, waiting: Int32s, clock: Clock, job: int) -> None:
-    """Remove a job that starts from the ready pool, close the gap, and refill the pool; see `on_submit`."""
+    """Count the action, remove the job that starts from the ready pool, and refill that; see `on_submit`."""
     counts, ready, own = capacity.counts, capacity.ready, capacity.jobs[job]
+    on_action(capacity, clock.now_s)
     own.place = RUNNING
     own.first_start_s = clock.now_s
     k = 0
@@ -137,11 +137,20 @@ def pool_figure(capacity: Varying, totals: MachineTotals, clock: Clock, figure: 
     return (float(totals.free_gpus), share, float(counts.ready), float(counts.waiting), float(counts.suspended))[figure]
 
 
-@variant(Varying, otherwise=0.0)
-def on_action(capacity: Varying, now_s: float) -> float:
-    """Count an action of this tick; return when the next one is allowed: at the next tick, or 0 if at once. [s]"""
+# ---------------------------------------------------------------- actions of a tick
+
+
+@variant(Varying)
+def on_action(capacity: Varying, now_s: float) -> None:
+    """Count a start or a suspension."""
     counts = capacity.counts
     if counts.acted_s != now_s:
         counts.acted_s, counts.actions = now_s, 0
     counts.actions += 1
-    return float(next_edge_s(now_s, 0.0, counts.tick_s)) if counts.actions >= counts.actions_limit else 0.0
+
+
+@variant(Varying, otherwise=True)
+def may_act(capacity: Varying, now_s: float) -> bool:
+    """Whether another job may be started or suspended in this tick."""
+    counts = capacity.counts
+    return bool(counts.acted_s != now_s or counts.actions < counts.actions_limit)

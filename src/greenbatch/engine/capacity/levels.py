@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from greenbatch.engine.capacity.admission import may_act
 from greenbatch.engine.capacity.expected import units_at
 from greenbatch.engine.capacity.varying import NO_LIMIT, CapacityPart, Varying
 from greenbatch.engine.machine.reservation import reserve_for, room_from
+from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.records import MachineTotals
 from greenbatch.engine.state import State
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
@@ -24,11 +26,13 @@ Ahead = tuple[int, int, int, int]
 
 @variant(Varying, otherwise=np.inf)
 def next_level_s(capacity: Varying, now_s: float) -> float:
-    """When the capacity changes, a processor fails or suspended jobs are tried again; infinite if never. [s]"""
+    """When the capacity changes, a processor fails, suspended jobs are tried again, or jobs may start again. [s]"""
     k, levels = capacity.counts.level + 1, capacity.levels
     while k < levels.shape[0] and levels[k].time_s <= now_s:
         k += 1
     change_s = levels[k].time_s if k < levels.shape[0] else np.inf
+    if not may_act(capacity, now_s):
+        change_s = min(change_s, next_edge_s(now_s, 0.0, capacity.counts.tick_s))
     return float(min(change_s, capacity.counts.retry_s, capacity.counts.failure_s))
 
 

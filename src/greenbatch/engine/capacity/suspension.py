@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine import codes, events, limits, log, running
-from greenbatch.engine.capacity.admission import is_admitted
+from greenbatch.engine.capacity.admission import is_admitted, on_action
 from greenbatch.engine.capacity.expected import expect
 from greenbatch.engine.capacity.units import hold
 from greenbatch.engine.capacity.value import SUSPENSIONS
@@ -155,7 +155,7 @@ def _resume_all(s: State) -> None:
     for k in range(counts.suspended):
         number = whole(capacity.suspended[k])
         job = s.jobs[number]
-        if not limits.can_start(s, number, whole(job.processors)):
+        if not limits.can_run(s, number, whole(job.processors)):
             capacity.suspended[kept] = number
             kept += 1
             continue
@@ -191,6 +191,7 @@ def suspend_by_choice(capacity: Varying, s: State) -> bool:
         return False
     row = victim(s, s.clock.now_s)
     suspend(s, row if row >= 0 else victim(s, np.inf))
+    on_action(capacity, s.clock.now_s)
     counts = capacity.counts
     counts.retry_s = min(counts.retry_s, next_edge_s(s.clock.now_s, 0.0, counts.tick_s))
     return True

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
+from greenbatch.cluster import Cluster
 from greenbatch.cluster.cluster import MOST_PROCESSORS
 from greenbatch.engine.capabilities import parts_of, refuse
 from greenbatch.engine.prepare import check_slots
 from greenbatch.engine.program import Program
-from greenbatch.engine.views.interface import CAUSES, NOWHERE, Predicted, Running, View
+from greenbatch.engine.views.interface import CAUSES, NOWHERE, Predicted, View
 from greenbatch.errors import InputError
 
 _CAUSES = (*CAUSES.values(), "decision")
@@ -34,13 +35,14 @@ _LOWEST = {
 """Column, or number of storage -> its lowest value; all others must be finite."""
 
 
-def checked_view(view: View, program: Program, last_s: float) -> View:
+def checked_view(view: View, program: Program, last_s: float, cluster: Cluster) -> View:
     """A view that the engine can decide from: the same one, or a copy whose running jobs are in order.
 
     Args:
         view: the view.
         program: the scheduler's program.
         last_s: time of the view before, -inf for the first. [s]
+        cluster: the machines.
 
     Raises:
         InputError: columns of a part differ in length, a value is not possible, a job number occurs twice, more
@@ -65,23 +67,19 @@ def checked_view(view: View, program: Program, last_s: float) -> View:
     if (unusable := np.abs(np.array(view.attributes, dtype=np.float64)) > _LARGEST_WHOLE).any():
         name = view.attributes._fields[np.argwhere(unusable)[0, 0]]
         raise _refusal(f"queue.attributes.{name}", "is infinite or over 2**53", "give numbers, NaN if unknown")
-    if (view.queue.submit_s > view.now_s).any():
-        late_s = view.queue.submit_s.max()
-        raise _refusal("queue.submit_s", f"is {late_s:g}, after now_s {view.now_s:g}", "leave out later jobs")
-    nodes = view.attributes.nodes
-    if (few := (nodes < 1) | (nodes != np.floor(nodes)) & ~np.isnan(nodes)).any():
-        problem, fix = f"row {np.argmax(few)} is {nodes[few][0]:g}", "give whole numbers >= 1, NaN for any number"
-        raise _refusal("queue.attributes.nodes", problem, fix)
     _check_jobs(view)
     _check_supply(view, program)
     _check_predictions(view, program, rows)
     _check_storage(view)
+    _check_capacity(view, cluster)
     ends_s = view.running.expected_end_s
     if (ends_s[1:] < ends_s[:-1]).any():
         order = np.argsort(ends_s, kind="stable")
         placed = view.placements._replace(running=np.argsort(order)[view.placements.running])
-        running = Running(*(column[order] if len(column) else column for column in cast(Any, view.running)))
-        return replace(view, running=running, placements=placed)
+        running, capacity = _in_order(view.running, order), view.capacity
+        if capacity is not None:
+            capacity = capacity._replace(running=_in_order(capacity.running, order))
+        return replace(view, running=running, placements=placed, capacity=capacity)
     return view
 
 
@@ -105,7 +103,14 @@ def _check_length(name: str, column: Any, rows: int) -> None:
 
 
 def _check_jobs(view: View) -> None:
-    """Refuse job numbers that occur twice, and jobs that cannot be on this machine."""
+    """Refuse job numbers that occur twice, jobs of later, and jobs that cannot be on this machine."""
+    if (view.queue.submit_s > view.now_s).any():
+        late_s = view.queue.submit_s.max()
+        raise _refusal("queue.submit_s", f"is {late_s:g}, after now_s {view.now_s:g}", "leave out later jobs")
+    nodes = view.attributes.nodes
+    if (few := (nodes < 1) | (nodes != np.floor(nodes)) & ~np.isnan(nodes)).any():
+        problem, fix = f"row {np.argmax(few)} is {nodes[few][0]:g}", "give whole numbers >= 1, NaN for any number"
+        raise _refusal("queue.attributes.nodes", problem, fix)
     queue, running = view.queue, view.running
     ids = np.sort(np.concatenate([view.job_id, running.job_id]))
     if (twice := ids[1:] == ids[:-1]).any():
@@ -149,6 +154,37 @@ def _check_storage(view: View) -> None:
         if not low <= value <= high:
             fix = f"it must be {_WORDS[low]}" + (f", at most {high:g}" if name in highest else "")
             raise _refusal(f"storage.{name}", f"is {value:g}", fix)
+
+
+def _in_order(columns: Any, order: Any) -> Any:
+    """A part of a view with its rows in another order."""
+    return type(columns)(*(column[order] if len(column) else column for column in columns))
+
+
+def _check_capacity(view: View, cluster: Cluster) -> None:
+    """Refuse a capacity that cannot be, one of a cluster that is always powered, and none of another."""
+    seen = view.capacity
+    if (seen is None) != (cluster.powered is None):
+        problem = "is missing, and not all of the cluster is" if seen is None else "is given, and all of the cluster is"
+        fix = "give view.capacity and a cluster with [cluster.capacity] or cluster.gpus, or neither"
+        raise _refusal("capacity", f"{problem} always powered", fix)
+    if seen is None:
+        return
+    rows = {"": len(seen.time_s), "running.": len(view.running.job_id), "suspended.": len(seen.suspended_job_id)}
+    parts: dict[str, Any] = {"": seen[2:5], "running.": seen.running, "suspended.": seen.suspended[:-1]}
+    for part, columns in parts.items():
+        for column in columns:
+            _check_length(f"capacity.{part or 'time_s, processors or gpus'}", column, rows[part])
+    _check_length("capacity.ready", seen.ready, len(view.job_id))
+    if not rows[""] or (np.diff(seen.time_s) <= 0).any() or not np.isfinite(seen.time_s).all():
+        raise _refusal(
+            "capacity.time_s", "is empty or not in order", "give the present level, then later ones in order"
+        )
+    if (seen.processors < 0).any() or (seen.processors > cluster.processors).any() or (seen.gpus < 0).any():
+        fix = f"give 0 to {cluster.processors} processors, and GPUs >= 0"
+        raise _refusal("capacity.processors", f"is {seen.processors.tolist()!r:.40}", fix)
+    if sorted(seen.ready_job_id.tolist()) != sorted(view.job_id[seen.ready].tolist()):
+        raise _refusal("capacity.ready_job_id", "are not the jobs that are ready", "list each ready job once")
 
 
 def _check_predictions(view: View, program: Program, rows: dict[str, int]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from greenbatch.cluster import Cluster
 from greenbatch.energy.slots import interval_at
 from greenbatch.engine.capacity.expected import units_at
-from greenbatch.engine.capacity.varying import Varying
+from greenbatch.engine.capacity.varying import CapacityPart, Varying
 from greenbatch.engine.machine.node_tables import ON, Nodes
 from greenbatch.engine.machine.pool import Pool
 from greenbatch.engine.machine.resources import Machine
@@ -33,7 +33,7 @@ from greenbatch.engine.records import (
     table_of,
 )
 from greenbatch.engine.scores import queue_now
-from greenbatch.engine.state import State, allocate, log_rows
+from greenbatch.engine.state import LOG_ROWS, State, allocate, log_rows
 from greenbatch.engine.views import interface as seen
 from greenbatch.engine.views.interface import CAUSES, NOWHERE, Placements, View, types_of
 
@@ -123,16 +123,25 @@ def _capacity(state: State, waiting: Int32s, job_id: Ints) -> seen.Capacity | No
         waiting: rows of the waiting jobs, in the order of the view.
         job_id: number of each job.
     """
-    capacity = state.capacity
+    capacity, c = state.capacity, state.clock
     if not isinstance(capacity, Varying):
         return None
     counts, levels = cast(Any, capacity.counts), cast(Any, capacity.levels)[capacity.counts.level :]
-    time_s = levels["time_s"][levels["time_s"] <= state.clock.now_s + counts.horizon_s].copy()
+    time_s = levels["time_s"][levels["time_s"] <= c.now_s + counts.horizon_s].copy()
     units = [units_at(capacity, int(counts.level) + k) for k in range(time_s.shape[0])]
     processors, gpus = (np.array(each, np.int64) for each in zip(*units, strict=True))
     ready, suspended = capacity.ready[: counts.ready], capacity.suspended[: counts.suspended]
+    rows = cast(Any, state.expected)["job"][c.expected_first : c.expected_first + c.running]
+    jobs = cast(Any, capacity.jobs)[rows]
+    held = (jobs[name] for name in ("processors", "gpus", "value", "first_start_s"))
+    due_order = np.unique(jobs["due_s"], return_inverse=True)[1]
+    left, begun_s = cast(Any, state.jobs)[suspended], cast(Any, capacity.jobs)["first_start_s"][suspended]
+    columns = [left[name].astype(np.float64) for name in ("submit_s", "requested_s", "processors", "power_w", "user")]
+    paused = seen.Suspended._make([*columns, begun_s, seen.Attributes(*state.attributes[suspended].T)])
     return seen.Capacity(
         np.isin(waiting, ready), int(state.machine.totals.free_gpus), time_s, processors, gpus, job_id[suspended],
+        job_id[ready], _copied(seen.Held, *held, due_order), int(counts.actions) if counts.acted_s == c.now_s else 0,
+        paused,
     )  # fmt: skip
 
 
@@ -142,10 +151,11 @@ def _capacity(state: State, waiting: Int32s, job_id: Ints) -> seen.Capacity | No
 def state_of(
     view: View, ahead_s: float = 0.0, longest_s: float = 0.0, machine: Machine | None = None, *,
     attributes: bool = True, stored: bool = False, downtimes: Table[Downtime] | None = None,
+    capacity: CapacityPart | None = None,
 ) -> State:  # fmt: skip
     """Convert a view to the state of a simulation at that moment, in which requested times stand for run times.
 
-    Rows of ``jobs`` are the waiting jobs in order, then the running jobs.
+    Rows of ``jobs`` are the waiting jobs in order, then the suspended, then the running ones.
 
     Args:
         view: the view.
@@ -155,34 +165,44 @@ def state_of(
         attributes: fill in the attributes of the waiting jobs, which few policies read.
         stored: with the storage that the scheduler commands; otherwise the supply has none.
         downtimes: times in which no job may run, which a view does not show; by default none.
+        capacity: what is powered, see `decode_capacity`; by default what is now is all of the machine.
     """
-    queue, running = view.queue, view.running
+    queue, running, paused = view.queue, view.running, view.suspended
     q, r = queue.submit_s.shape[0], running.expected_end_s.shape[0]
+    first = q + paused.submit_s.shape[0]  # of the running jobs
     breaks = 0
     if view.supply.renewable_w.shape[0]:
         longest_s = float(np.maximum.reduce(queue.requested_time_s, initial=longest_s))
         breaks = int((longest_s + ahead_s) / view.supply.step_s)
-    parts = _machine(view, machine), power_of_view(view, stored=stored), log_rows(q + r), downtimes, _predictor(view)
-    state = allocate(q + r, q + r + 4 + breaks, *parts)
+    spans = 1 if view.capacity is None else len(view.capacity.time_s)  # of a job that is suspended at each change
+    rows = min(LOG_ROWS, log_rows((first + r) * spans))
+    parts = _machine(view, machine), power_of_view(view, stored=stored), rows, downtimes, _predictor(view)
+    state = allocate(first + r, first + r + 4 + breaks, *parts, capacity=capacity)
     jobs: Any = state.jobs
     jobs["submit_s"][:q], jobs["power_w"][:q], jobs["user"][:q] = queue.submit_s, queue.power_w, queue.user
     jobs["requested_s"][:q], jobs["processors"][:q] = queue.requested_time_s, queue.processors
-    jobs["requested_s"][q:], jobs["processors"][q:] = running.expected_end_s - running.start_s, running.processors
-    jobs["submit_s"][q:], jobs["power_w"][q:], jobs["user"][q:] = running.start_s, running.power_w, running.user
+    asked_s = running.expected_end_s - running.start_s
+    for own, shown, requested_s, submit_s in (
+        (slice(q, first), paused, paused.requested_time_s, paused.submit_s),
+        (slice(first, None), running, asked_s, running.start_s),
+    ):
+        jobs["requested_s"][own], jobs["processors"][own] = requested_s, shown.processors
+        jobs["submit_s"][own], jobs["power_w"][own], jobs["user"][own] = submit_s, shown.power_w, shown.user
     jobs["run_s"] = jobs["requested_s"]
     jobs["promised_s"] = jobs["planned_s"] = np.nan
     waiting = state.queue
     waiting.job[:q], waiting.processors[:q] = np.arange(q), queue.processors
     waiting.requested_s[:q] = queue.requested_time_s
     begun = {
-        "job": np.arange(q, q + r), "start_s": running.start_s, "end_s": running.expected_end_s,
+        "job": np.arange(first, first + r), "start_s": running.start_s, "end_s": running.expected_end_s,
         "requested_end_s": running.expected_end_s, "processors": running.processors, "power_w": running.power_w,
     }  # fmt: skip
     for table in (cast(Any, state.expected), cast(Any, state.ending)):
         for name in table.dtype.names:
             table[name][:r] = begun[name]
     if attributes:
-        state.attributes[:q], state.attributes[q:] = np.array(view.attributes).T, np.nan
+        state.attributes[:q], state.attributes[first:] = np.array(view.attributes).T, np.nan
+        state.attributes[q:first] = np.array(paused.attributes).T
     clock: Any = state.clock  # by item, because an attribute of a record is slow in plain Python
     clock["now_s"], clock["last"], clock["running"] = view.now_s, q, r
     clock["arrived_s"], clock["arrived"] = view.last_submission_s, view.submitted
@@ -195,18 +215,22 @@ def _machine(view: View, machine: Machine | None) -> Machine:
     totals["processors"], totals["free"] = total(nodes.processors), total(nodes.free_processors)
     boots = len(nodes.phase) > 0  # then what is on only counts while it is
     totals["load_w"], totals["base_power_w"] = view.load_w, 0.0 if boots else total(nodes.idle_power_w)
+    if view.capacity is not None:
+        totals["off"], totals["free_gpus"] = view.off, view.capacity.free_gpus
+        totals["free"] -= totals["off"] if isinstance(made, Nodes) else 0  # which are free, but not powered
     return made
 
 
 def _predictor(view: View) -> Predictors:
-    """The predictions of a view: waiting jobs, then the running ones."""
+    """The predictions of a view: waiting jobs, then the suspended and the running ones."""
     if not view.predicts:
         return no_predictor()
     queue, running = view.queue.predicted, view.running.expected_time_s
-    made = table_of(Prediction, queue.expected_time_s.shape[0] + running.shape[0])
+    first = queue.expected_time_s.shape[0] + view.suspended.submit_s.shape[0]
+    made = table_of(Prediction, first + running.shape[0])
     for name, column in zip(queue._fields, queue, strict=True):
         made[name][: column.shape[0]] = column
-    made["expected_time_s"][queue.expected_time_s.shape[0] :] = running
+    made["expected_time_s"][first:] = running
     return no_predictor()._replace(jobs=made)
 
 

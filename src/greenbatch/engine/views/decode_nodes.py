@@ -16,10 +16,11 @@ from greenbatch.cluster import Cluster
 from greenbatch.engine.machine.demands import Asked, fill_demands, memory_mb, most_gpus, partitions_of
 from greenbatch.engine.machine.idle_nodes import nodes_of
 from greenbatch.engine.machine.node_tables import OFF, ON, STOPPING, Demand, Nodes, Share
+from greenbatch.engine.machine.power_states import dim
 from greenbatch.engine.observe.stacked import fork
 from greenbatch.engine.records import Floats, MachineTotals, record_of, table_of
+from greenbatch.engine.views.interface import Attributes, Placements, View, types_of
 from greenbatch.engine.views.interface import Nodes as SeenNodes
-from greenbatch.engine.views.interface import Placements, View, types_of
 from greenbatch.errors import InputError
 from greenbatch.machine_code.compile import compiled, compiled_small, entry
 from greenbatch.workload import Workload
@@ -41,7 +42,7 @@ class MachineOfViews:
         self._most_gpus, self._fill = most_gpus(cluster), _compiled(numba.typeof(self._idle))
 
     def __call__(self, view: View) -> Nodes:
-        """The machine of a view: demands of the waiting jobs, then of the running ones, and where they run.
+        """The machine of a view: demands of its jobs as in `codec.state_of`, and where the running ones run.
 
         Its totals are zero until `codec.state_of` sets those of every machine.
 
@@ -50,11 +51,11 @@ class MachineOfViews:
                 those of the cluster or have more free or in use than there is, or a job is of a partition that the
                 cluster does not have.
         """
-        idle, queue, extra, running, placed = self._idle, view.queue, view.attributes, view.running, view.placements
-        waiting = view.job_id.shape[0]
+        idle, running, placed = self._idle, view.running, view.placements
+        queue, extra, job_id = _not_running(view)
         made: Nodes = idle._replace(
-            totals=record_of(MachineTotals), nodes=_copied(idle.nodes), lists=_copied(idle.lists),
-            demands=table_of(Demand, waiting + running.job_id.shape[0]), shares=table_of(Share, placed.node.shape[0]),
+            totals=record_of(MachineTotals, off=view.off), nodes=_copied(idle.nodes), lists=_copied(idle.lists),
+            demands=table_of(Demand, len(job_id) + len(running.job_id)), shares=table_of(Share, placed.node.shape[0]),
         )  # fmt: skip
         asked = Asked(
             queue.processors, extra.nodes, extra.gpus, extra.exclusive, memory_mb(extra.requested_memory_kb),
@@ -63,11 +64,12 @@ class MachineOfViews:
         )  # fmt: skip
         boots: Any = view.nodes[_WITHOUT_BOOTS:]
         nodes = (*view.nodes[:_WITHOUT_BOOTS], *(each for each in boots if len(each) or idle.counts.on_demand))
-        parts = (view.job_id, *asked), running[:3], (idle.nodes, *nodes), placed
+        parts = (job_id, *asked), running[:3], (idle.nodes, *nodes), placed
         found = UNEQUAL
         if all(len(set(map(len, part))) == 1 for part in parts):
-            times_s = (np.asarray(each, np.float64) for each in (running.start_s, running.expected_end_s))
-            found = self._fill(made, self._most_gpus, *times_s, *map(_typed, (asked, view.nodes, placed)))
+            shown = (running.start_s, running.expected_end_s, running.power_w)
+            known = (np.asarray(each, np.float64) for each in shown)
+            found = self._fill(made, self._most_gpus, *known, *map(_typed, (asked, view.nodes, placed)))
         if found == NODES_DIFFER:
             problem = "are not those of the cluster, or have more free or in use than there is"
             fix = "give the nodes in the order of the cluster, each with what is free there"
@@ -80,7 +82,7 @@ class MachineOfViews:
             demands: Any = made.demands
             number = np.where(np.isnan(extra.partition), -1.0, extra.partition).astype(np.int64)
             masks = partitions_of(self.cluster, number, view.partitions)
-            demands["partitions"][:waiting], demands["component"][:waiting] = masks
+            demands["partitions"][: len(number)], demands["component"][: len(number)] = masks
         return made
 
     def with_room(self, view: View) -> Nodes:
@@ -101,6 +103,17 @@ class MachineOfViews:
         return made
 
 
+def _not_running(view: View) -> tuple[Any, Attributes, Any]:
+    """The waiting and the suspended jobs: what they ask for, further attributes, and their numbers."""
+    if view.capacity is None or not len(view.capacity.suspended_job_id):
+        return view.queue, view.attributes, view.job_id
+    paused = view.suspended
+    asked: dict[str, Any] = {name: np.concatenate([getattr(view.queue, name), getattr(paused, name)]) for name in
+             ("processors", "requested_time_s", "power_w")}  # fmt: skip
+    attributes = Attributes(*map(np.concatenate, zip(view.attributes, paused.attributes, strict=True)))
+    return view.queue._replace(**asked), attributes, np.concatenate([view.job_id, view.capacity.suspended_job_id])
+
+
 NO_JOBS = Workload.from_columns(
     "none", {name: np.zeros(1) + 1 for name in ("job_id", "submit_s", "run_time_s", "requested_time_s", "processors")}
 )
@@ -118,7 +131,8 @@ def _typed(part: Any) -> Any:
 
 
 def _fill(
-    machine: Nodes, most_gpus: int, begin_s: Floats, end_s: Floats, asked: Asked, seen: SeenNodes, placed: Placements
+    machine: Nodes, most_gpus: int, begin_s: Floats, end_s: Floats, power_w: Floats, asked: Asked, seen: SeenNodes,
+    placed: Placements,
 ) -> int:  # fmt: skip
     """Write the records of a machine; return `FIT`, or why the parts of the view do not fit together.
 
@@ -127,6 +141,7 @@ def _fill(
         most_gpus: GPUs of the node that has most.
         begin_s: when each running job started. [s]
         end_s: when it is to end. [s]
+        power_w: what it draws. [W]
         asked: what the waiting jobs ask for.
         seen: what is free on the nodes.
         placed: where the running jobs run.
@@ -141,7 +156,7 @@ def _fill(
     for k in range(begin_s.shape[0]):
         demand = machine.demands[first + k]
         demand.begin_s, demand.requested_s = begin_s[k], end_s[k] - begin_s[k]
-        demand.first, demand.pace, demand.draw = -1, 1.0, 1.0
+        demand.first, demand.pace, demand.draw, demand.power_w = -1, 1.0, 1.0, power_w[k]
     for n in range(nodes.shape[0]):
         node, free = nodes[n], seen.free_processors[n]  # nothing runs there yet
         node.free, node.free_gpus, node.free_memory_mb = free, seen.free_gpus[n], seen.free_memory_mb[n]
@@ -155,6 +170,9 @@ def _fill(
     for n in range(nodes.shape[0]):
         if not _is_possible(machine, n, seen):
             return NODES_DIFFER
+    machine.counts.off_w = 0.0
+    if machine.totals.off > 0:
+        dim(machine)  # what is deducted of the load that the view shows
     return FIT
 
 
@@ -210,8 +228,8 @@ def _fill_share(machine: Nodes, k: int, first: int, placed: Placements) -> None:
 @cache
 def _compiled(machine: Any) -> Any:
     """`_fill` for machines of a type of Numba's, compiled or loaded from the cache on first use."""
-    times_s, parts = [_column_type(np.float64)] * 2, map(_columns_type, (Asked, SeenNodes, Placements))
-    return entry("machine-of-view", _fill, types.int64(machine, types.int64, *times_s, *parts))
+    known, parts = [_column_type(np.float64)] * 3, map(_columns_type, (Asked, SeenNodes, Placements))
+    return entry("machine-of-view", _fill, types.int64(machine, types.int64, *known, *parts))
 
 
 def _columns_type(part: Any) -> Any:

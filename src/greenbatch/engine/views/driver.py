@@ -15,7 +15,18 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.capabilities import features_of, refuse_program
-from greenbatch.engine.codes import BACKFILL, BAD_SCORE, BY_POLICY, BY_SCORE, CHARGES_FOREVER, NOBODY, SLOT, WAKE_UP
+from greenbatch.engine.capacity.admission import may_act
+from greenbatch.engine.codes import (
+    BACKFILL,
+    BAD_SCORE,
+    BY_POLICY,
+    BY_SCORE,
+    CHARGES_FOREVER,
+    NOBODY,
+    SLOT,
+    SUSPEND,
+    WAKE_UP,
+)
 from greenbatch.engine.entry_points import step, with_decider
 from greenbatch.engine.failures import check, refuse_command, refuse_scores, rule_may_fail
 from greenbatch.engine.machine.dvfs import run_at
@@ -32,12 +43,21 @@ from greenbatch.engine.scores import queue_now, scores_of
 from greenbatch.engine.state import State, set_rules
 from greenbatch.engine.views.check import checked_view
 from greenbatch.engine.views.codec import state_of, view_of
+from greenbatch.engine.views.decode_capacity import capacity_of_view, jobs_of
 from greenbatch.engine.views.decode_nodes import MachineOfViews
-from greenbatch.engine.views.interface import CAUSES, Charge, Decision, Policy, Start, View, Wait
-from greenbatch.engine.views.memory import Memory, Ran, Waited, known_jobs, read_memory, workload_of, write_memory
+from greenbatch.engine.views.interface import CAUSES, Charge, Decision, Policy, Start, Suspend, View, Wait
+from greenbatch.engine.views.memory import (
+    SUSPENDS,
+    Memory,
+    Ran,
+    Waited,
+    known_jobs,
+    read_memory,
+    workload_of,
+    write_memory,
+)
 from greenbatch.engine.views.session import carry_out
 from greenbatch.errors import InputError
-from greenbatch.workload import Workload
 
 
 class ViewDriver:
@@ -88,7 +108,7 @@ class ViewDriver:
         """
         memory = self.memory
         if memory.asked_s != view.now_s:
-            view = checked_view(view, self.program, memory.seen_s)
+            view = checked_view(view, self.program, memory.seen_s, self.cluster)
             memory.seen_s = float(view.now_s)
         if charges_by_rank(self.program) and (command := self._by_rank(view)) is not None:
             return command
@@ -102,40 +122,50 @@ class ViewDriver:
             power_w, memory.command_w = memory.command_w, np.nan
             return Charge(power_w)
         if memory.answers:
-            job, nodes, processors = memory.answers.pop(0)
-            row = np.flatnonzero(view.job_id == job)
-            if row.size == 0:
-                problem = f"decided to start job {job}, which no longer waits at {view.now_s:g} s"
-                raise InputError(problem, field=self.program.name, fix="show the view of the same instant again")
-            if not memory.answers and len(view.job_id) == 1:
-                memory.asked_s = np.nan  # nobody is left to ask about
-            return Start(int(row[0]), nodes=nodes, processors=processors)
+            return self._next_answer(view)
         memory.asked_s = np.nan
         return Wait(float(memory.wake_s))
+
+    def _next_answer(self, view: View) -> Start | Suspend:
+        """What has been decided of this instant and not been answered yet."""
+        memory = self.memory
+        job, nodes, processors = memory.answers.pop(0)
+        if not memory.answers and (memory.rests or len(view.job_id) == (job != SUSPENDS)):
+            memory.asked_s = np.nan  # nobody is asked about any more at this instant, unless something happens
+        if job == SUSPENDS:
+            return Suspend()
+        row = np.flatnonzero(view.job_id == job)
+        if row.size == 0:
+            problem = f"decided to start job {job}, which no longer waits at {view.now_s:g} s"
+            raise InputError(problem, field=self.program.name, fix="show the view of the same instant again")
+        return Start(int(row[0]), nodes=nodes, processors=processors)
 
     def _by_rank(self, view: View) -> Charge | None:
         """The command to storage at a view, None if it is in force."""
         if view.storage is None:
             refuse_command(self.program.name, None, field="view.storage")
-        state = state_of(view, machine=self._idle(view), attributes=False, stored=True)
+        state = state_of(view, attributes=False, stored=True, **self._parts(view))
         set_rules(state, self.rules, rule_settings(self.program))
         power_w = step("rank", state)(state)
         return None if power_w == view.storage.command_w else Charge(power_w)
 
-    def _idle(self, view: View) -> Any:
-        """The idle machine of a view."""
-        return machine_of(self.cluster, _jobs_of(view)) if self._machines is None else self._machines.with_room(view)
+    def _parts(self, view: View) -> dict[str, Any]:
+        """The idle machine of a view, and what is powered."""
+        made = self._machines
+        machine: Any = machine_of(self.cluster, jobs_of(view)) if made is None else made.with_room(view)
+        return {"machine": machine, "capacity": capacity_of_view(view, self.cluster, self.rules, machine.totals)}
 
     def _ask(self, view: View) -> None:
         """Make the decisions of this instant in a state made from the view, and remember what the next one needs."""
-        memory, ids = self.memory, np.concatenate([view.job_id, view.running.job_id])
+        memory, suspended = self.memory, [] if view.capacity is None else [view.capacity.suspended_job_id]
+        ids = np.concatenate([view.job_id, *suspended, view.running.job_id])
         self._learn(view)
         if self._steer is not None:
             self._decider = self._steer(view, self._decider)
         memory.longest_s = float(view.queue.requested_time_s.max(initial=memory.longest_s))
         ahead_s = 0.0 if self.program.decider is None else self.program.decider.ahead_s
         more: Any = {"stored": view.storage is not None, "downtimes": self._downtimes}
-        state = state_of(view, ahead_s, memory.longest_s, self._idle(view), **more)
+        state = state_of(view, ahead_s, memory.longest_s, **self._parts(view), **more)
         settings = rule_settings(self.program)
         if charges_by_rank(self.program):  # asked for beside the decisions
             settings["commands"] = NOBODY
@@ -147,8 +177,9 @@ class ViewDriver:
             self._arrange(state, ids)
         memory.wake_s = self._settle(state, ids, view)
         log = state.log[: state.clock.logged]
-        memory.answers = [(int(ids[job]), *_placed(state, job)) for job in log["job"][log["kind"] <= BACKFILL]]
-        memory.asked_s = view.now_s
+        acts = log[(log["kind"] <= BACKFILL) | (log["kind"] == SUSPEND)][["job", "kind"]].tolist()
+        memory.answers = [_answer(state, ids, job, kind == SUSPEND) for job, kind in acts]
+        memory.asked_s, memory.rests = view.now_s, not may_act(state.capacity, view.now_s)
         if view.storage is not None and commanded_w(state.power) != view.storage.command_w:
             memory.command_w = float(commanded_w(state.power))
         if len(view.job_id):
@@ -162,7 +193,11 @@ class ViewDriver:
                 with_decider("settle", state, self._decider)(state, self._decider)
             if clock.status == BAD_SCORE:
                 refuse_scores(program.name, float(clock.now_s))
+        act = None if self.cluster.powered is None else getattr(self.policy, "act", None)
         while not is_compiled and due(state):
+            if act is not None:  # as in `session.run_policy`
+                act(state)
+                continue
             if self.policy is None:
                 state.queue.score[clock.first : clock.last] = scores_of(program, queue_now(state), float(clock.now_s))
                 with_decider("decide", state, self._decider)(state, self._decider)
@@ -235,11 +270,12 @@ class ViewDriver:
             for name in ("until_s", "held", "reserved", "wake_at_end", "shadow_s", "spare"):
                 setattr(clock, name, last[name])
             clock.committed = int(where[0])
+            state.machine.totals.spare_gpus = memory.spare_gpus
 
     def _remember(self, state: State, ids: Any) -> None:
         """Keep what the next view needs."""
         memory, clock, jobs = self.memory, state.clock, state.jobs
-        memory.clock[0] = clock
+        memory.clock[0], memory.spare_gpus = clock, int(state.machine.totals.spare_gpus)
         memory.committed_id = int(ids[clock.committed]) if clock.committed >= 0 else -1
         if isinstance(state.machine, Nodes):
             memory.draws = int(state.machine.counts.draws)
@@ -271,6 +307,11 @@ class ViewDriver:
         self.memory, self._decider = read_memory(file, self)
 
 
+def _answer(state: State, ids: Any, job: int, suspends: bool) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+    """What `Memory.answers` keeps of a start or a suspension in a state."""
+    return (SUSPENDS, (), ()) if suspends else (int(ids[job]), *_placed(state, job))
+
+
 def _placed(state: State, job: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """The nodes of a job that has just been started, each once, and its processors there; none on a pool."""
     machine: Any = state.machine
@@ -281,15 +322,3 @@ def _placed(state: State, job: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     for node, processors in rows[rows["job"] == job][["node", "processors"]].tolist():
         taken[node] = taken.get(node, 0) + processors
     return tuple(taken), tuple(taken.values())
-
-
-def _jobs_of(view: View) -> Workload:
-    """The waiting and the running jobs of a view, for a machine that has to know what they ask for."""
-    queue, running = view.queue, view.running
-    requested_s = np.concatenate([queue.requested_time_s, running.expected_end_s - running.start_s])
-    return Workload.from_columns("view", {
-        "job_id": np.concatenate([view.job_id, running.job_id]), "requested_time_s": requested_s,
-        "submit_s": np.concatenate([queue.submit_s, running.start_s]), "run_time_s": requested_s,
-        "processors": np.concatenate([queue.processors, running.processors]),
-        "power_w": np.concatenate([queue.power_w, running.power_w]),
-    })  # fmt: skip

@@ -22,10 +22,12 @@ from greenbatch.engine.prepare import arrange_nodes, rule_settings
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Ints, table_of
 from greenbatch.engine.rules import Rules
+from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.state import State, set_rules
 from greenbatch.engine.views.codec import state_of
+from greenbatch.engine.views.decode_capacity import capacity_of_view, jobs_of
 from greenbatch.engine.views.decode_nodes import NO_JOBS, MachineOfViews
-from greenbatch.engine.views.interface import NOT_PREDICTED, Attributes, Queue, View
+from greenbatch.engine.views.interface import NOT_PREDICTED, Attributes, Capacity, View
 
 
 class Arrivals(NamedTuple):
@@ -82,16 +84,15 @@ class Imagination:
     def __call__(self, view: View, future: Future) -> State:
         """The state of a view that runs on as a future says."""
         coming, waiting = future.arrivals, len(view.job_id)
-        longer = _with_arrivals(view, coming)
-        run_s = np.concatenate([future.waiting_run_s, coming.run_s])
-        machine: Machine | None = None  # of a pool whose capacity varies, only the processors that are powered now
+        longer = _with_arrivals(view, coming, self._cluster)
+        run_s = np.concatenate([future.waiting_run_s, coming.run_s, view.suspended.requested_time_s])
         if self._machines is not None:
-            machine = _without_contention(self._machines.with_room(longer), len(run_s))
-        elif self._cluster.powered is None:
-            machine = machine_of(self._cluster, NO_JOBS)
-        if machine is None and view.capacity is not None:  # a job that asks for more takes all, or it would never start
-            longer = replace(longer, queue=_at_most(longer.queue, int(view.capacity.processors[0])))
-        state = state_of(longer, machine=machine, attributes=False, downtimes=self._downtimes)
+            starts = 1 if longer.capacity is None else 1 + len(longer.capacity.time_s)
+            machine: Machine = _without_contention(self._machines.with_room(longer), len(run_s), starts)
+        else:
+            machine = machine_of(self._cluster, NO_JOBS if longer.capacity is None else jobs_of(longer))
+        capacity = capacity_of_view(longer, self._cluster, self._rules, machine.totals, waiting)
+        state = state_of(longer, machine=machine, attributes=False, downtimes=self._downtimes, capacity=capacity)
         state = state._replace(power=future.power)
         set_rules(state, self._rules, rule_settings(self._program))
         arrange_nodes(state, self._cluster, self._program)
@@ -103,25 +104,35 @@ class Imagination:
         ending[:running] = ending[:running][order]
         ending["end_s"][:running] = np.maximum(end_s[order], view.now_s)
         clock["last"] = waiting
-        rows = np.arange(waiting, len(run_s))
+        rows = np.arange(waiting, waiting + len(coming.submit_s))
         return state._replace(arrivals=np.concatenate([np.zeros(view.submitted, np.int64), rows]))
 
 
-def _without_contention(machine: Nodes, coming: int) -> Nodes:
-    """A machine on which jobs do not slow each other down, with room to record where so many start."""
+def _without_contention(machine: Nodes, coming: int, starts: int) -> Nodes:
+    """A machine on which jobs do not slow each other down, with room to record where so many start, each so often."""
     nodes, demands = cast(Any, machine.nodes), cast(Any, machine.demands)[:coming]
     machine.counts.contention = CONTENTIONS["none"]
     machine.counts.is_plain, machine.counts.is_uniform = alike(nodes, demands)
     parts = np.minimum(demands["chunks"], len(nodes)).sum() + nodes["processors"].sum()
-    return machine._replace(placed=table_of(Placement, int(parts)))
+    return machine._replace(placed=table_of(Placement, int(parts) * starts))
 
 
-def _at_most(queue: Queue, processors: int) -> Queue:
-    """The waiting jobs, none of which asks for more than so many processors."""
-    return queue._replace(processors=np.minimum(queue.processors, processors))
+def _in_the_end(capacity: Capacity, come: int, cluster: Cluster) -> Capacity:
+    """A capacity that is all of the machine a year after the last known change, so that every job starts.
+
+    Args:
+        capacity: what is known.
+        come: jobs to come, none of which is ready.
+        cluster: the machines.
+    """
+    return capacity._replace(
+        ready=np.append(capacity.ready, np.zeros(come, np.bool_)),
+        time_s=np.append(capacity.time_s, capacity.time_s[-1] + A_YEAR_S),
+        processors=np.append(capacity.processors, cluster.processors), gpus=np.append(capacity.gpus, cluster.gpus),
+    )  # fmt: skip
 
 
-def _with_arrivals(view: View, coming: Arrivals) -> View:
+def _with_arrivals(view: View, coming: Arrivals, cluster: Cluster) -> View:
     """The view as if the jobs to come were waiting behind the others, so that the state has rows for them."""
     behind: dict[str, Any] = {
         "submit_s": coming.submit_s, "requested_time_s": coming.requested_s, "processors": coming.processors,
@@ -132,4 +143,5 @@ def _with_arrivals(view: View, coming: Arrivals) -> View:
     attributes = Attributes(*map(np.concatenate, zip(queue.attributes, coming.attributes, strict=True)))
     queue = queue._replace(**longer, attributes=attributes, predicted=NOT_PREDICTED)
     job_id = np.concatenate([view.job_id, np.full(len(coming.submit_s), -1)])
-    return replace(view, job_id=job_id, queue=queue, running=running)
+    capacity = view.capacity and _in_the_end(view.capacity, len(coming.submit_s), cluster)
+    return replace(view, job_id=job_id, queue=queue, running=running, capacity=capacity)

@@ -232,6 +232,43 @@ class Storage(NamedTuple):
     """The command in force: power that it is to take, < 0 to give. [W]"""
 
 
+class Held(NamedTuple):
+    """What the running jobs hold of what is powered, and what says which is suspended first, columns of shape (r,)."""
+
+    processors: Ints
+    """Processors that nobody else can use: all of its nodes if a job has them alone."""
+    gpus: Ints
+    value: Floats
+    """0 if unknown."""
+    first_start_s: Floats
+    """Of the first span, if it has been suspended since. [s]"""
+    due_order: Ints
+    """Rank by due date, 0 for the job that is due first."""
+
+
+NOTHING_HELD = Held(*(np.zeros(0, each) for each in types_of(Held)))
+"""No job runs."""
+
+
+class Suspended(NamedTuple):
+    """The suspended jobs, the oldest suspension first, columns of shape (s,); they resume by themselves."""
+
+    submit_s: Floats
+    requested_time_s: Floats
+    """What is left of it, the time to be suspended and to resume included. [s]"""
+    processors: Floats
+    power_w: Floats
+    """Power while running, 0 if unknown. [W]"""
+    user: Floats
+    first_start_s: Floats
+    attributes: Attributes = Attributes(*[_NOTHING] * len(Attributes._fields))
+    """Further attributes, as those of waiting jobs."""
+
+
+NOBODY_SUSPENDED = Suspended(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING)
+"""No job is suspended."""
+
+
 class Capacity(NamedTuple):
     """What is known of a machine whose capacity follows the power, as far ahead as ``rules.pools.horizon_s``."""
 
@@ -246,7 +283,14 @@ class Capacity(NamedTuple):
     gpus: Ints
     """Powered GPUs from then on, shape (c,)."""
     suspended_job_id: Ints
-    """Suspended jobs, the oldest suspension first; they resume by themselves."""
+    """Numbers of the suspended jobs."""
+    ready_job_id: Ints = np.zeros(0, np.int64)
+    """The ready jobs in the order in which they became ready."""
+    running: Held = NOTHING_HELD
+    """What the running jobs hold, in the order of `View.running`."""
+    actions: int = 0
+    """Starts and suspensions at this instant so far."""
+    suspended: Suspended = NOBODY_SUSPENDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,6 +328,16 @@ class View:
     def attributes(self) -> Attributes:
         """Further attributes of the waiting jobs."""
         return self.queue.attributes
+
+    @property
+    def suspended(self) -> Suspended:
+        """The suspended jobs."""
+        return NOBODY_SUSPENDED if self.capacity is None else self.capacity.suspended
+
+    @property
+    def off(self) -> int:
+        """Processors that are not powered."""
+        return 0 if self.capacity is None else int(self.nodes.processors.sum() - self.capacity.processors[0])
 
     @property
     def predicts(self) -> bool:

@@ -60,6 +60,10 @@ class Known:
     qos: float
 
 
+SUSPENDS = -1
+"""Instead of the number of a job that starts, that one is suspended."""
+
+
 @dataclass
 class Memory:
     """What a scheduler remembers from one view to the next."""
@@ -75,7 +79,8 @@ class Memory:
     partitions: dict[str, str] = field(default_factory=dict)
     """Number of a partition of these, as text -> its name."""
     answers: list[tuple[int, tuple[int, ...], tuple[int, ...]]] = field(default_factory=list)
-    """Jobs that start at this instant and have not been started yet, each with its nodes and its processors there."""
+    """Jobs that start at this instant and have not been started yet, each with its nodes and its processors there; or
+    `SUSPENDS`."""
     command_w: float = np.nan
     """Command to storage that has not been given as an answer yet, NaN for none. [W]"""
     wake_s: float = np.inf
@@ -88,6 +93,10 @@ class Memory:
     """Instant whose decisions have been made, NaN if they have all been given as answers."""
     draws: int = 0
     """Random placements so far."""
+    rests: bool = False
+    """As many jobs have been started or suspended at this instant as a tick allows."""
+    spare_gpus: int = 0
+    """GPUs that the reservation of the committed job leaves, as the clock's ``spare`` processors."""
     is_plain: bool = True
     """All jobs so far ask for processors of any nodes only."""
 
