@@ -86,7 +86,7 @@ def check(name: str, predictor: str) -> None:
         seen += len(view.running.job_id) >= at_least and len(view.job_id) > 1
         suspended += len(view.suspended.submit_s)
         session.apply(random_decision(view, random) if view.capacity is None else any_ready(view, random))
-    assert seen > 10
+    assert seen >= 10
     assert (suspended > 5) == (cluster.powered is not None)
 
 

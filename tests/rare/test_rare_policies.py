@@ -11,10 +11,8 @@ from cases_rare import agent, rare
 import greenbatch as gb
 from greenbatch.engine.program import Program
 from greenbatch.engine.simulate import simulate
-from greenbatch.engine.views.driver import ViewDriver
 from greenbatch.engine.views.session import Session, run_policy
 from greenbatch.envs.batch import BatchEnv
-from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario
 
 
@@ -66,9 +64,3 @@ def test_a_policy_can_do_all_that_an_agent_can() -> None:
             session.apply(gb.Suspend() if row == len(ready) else gb.Wait())
     assert done == {"start", "suspend", "wait"}
     np.testing.assert_array_equal(session.outcome().start_s, env.starts_s[0])
-
-
-def test_views_cannot_drive_it() -> None:
-    scenario = rare(10, 20)
-    with pytest.raises(InputError, match="cannot be driven from views where the capacity follows the power"):
-        ViewDriver(Program(name="mine", backfill="none"), HighestQos(), scenario.cluster, scenario.rules)

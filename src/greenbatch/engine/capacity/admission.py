@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from greenbatch.engine.capacity.varying import FINISHED, READY, REJECTED, RUNNING, WAITING, Varying
+from greenbatch.engine.capacity.varying import FINISHED, READY, REJECTED, RUNNING, WAITING, CapacityCounts, Varying
 from greenbatch.engine.records import Clock, Int32s, MachineTotals
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.machine_code.variants import variant
@@ -49,7 +49,7 @@ def on_submit(capacity: Varying, waiting: Int32s, clock: Clock, job: int) -> Non
 def on_start(capacity: Varying, waiting: Int32s, clock: Clock, job: int) -> None:
     """Count the action, remove the job that starts from the ready pool, and refill that; see `on_submit`."""
     counts, ready, own = capacity.counts, capacity.ready, capacity.jobs[job]
-    on_action(capacity, clock.now_s)
+    count_action(counts, clock.now_s)
     own.place = RUNNING
     own.first_start_s = clock.now_s
     k = 0
@@ -140,10 +140,9 @@ def pool_figure(capacity: Varying, totals: MachineTotals, clock: Clock, figure: 
 # ---------------------------------------------------------------- actions of a tick
 
 
-@variant(Varying)
-def on_action(capacity: Varying, now_s: float) -> None:
+@compiled_small
+def count_action(counts: CapacityCounts, now_s: float) -> None:
     """Count a start or a suspension."""
-    counts = capacity.counts
     if counts.acted_s != now_s:
         counts.acted_s, counts.actions = now_s, 0
     counts.actions += 1

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from greenbatch.engine import codes, events, limits, log, running
-from greenbatch.engine.capacity.admission import is_admitted, on_action
+from greenbatch.engine.capacity.admission import count_action, is_admitted
 from greenbatch.engine.capacity.expected import expect
 from greenbatch.engine.capacity.units import hold
 from greenbatch.engine.capacity.value import SUSPENSIONS
@@ -191,7 +191,7 @@ def suspend_by_choice(capacity: Varying, s: State) -> bool:
         return False
     row = victim(s, s.clock.now_s)
     suspend(s, row if row >= 0 else victim(s, np.inf))
-    on_action(capacity, s.clock.now_s)
+    count_action(capacity.counts, s.clock.now_s)
     counts = capacity.counts
     counts.retry_s = min(counts.retry_s, next_edge_s(s.clock.now_s, 0.0, counts.tick_s))
     return True

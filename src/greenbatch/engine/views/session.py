@@ -248,7 +248,7 @@ def _is_number(value: Any) -> bool:
 def run_policy(session: Session, policy: Policy) -> Outcome:
     """Run a session to the end with a policy.
 
-    Where capacity follows the power, a learned policy acts on the state itself: one made from a view has no pools.
+    Where capacity follows the power, a learned policy acts on the state itself, without a view in between.
     """
     act = getattr(policy, "act", None)
     if act is not None and session.cluster.powered is not None:

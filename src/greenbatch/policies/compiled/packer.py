@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from greenbatch.cluster import Cluster
+from greenbatch.engine.capacity.expected import units_at
 from greenbatch.engine.decide import decide
 from greenbatch.engine.limits import can_start
 from greenbatch.engine.program import CompiledPolicy
@@ -107,8 +108,8 @@ def _fill_cuts(p: Packer, s: State, longest_s: float) -> int:
             used -= ended.processors
             used_gpus -= ended.gpus
             i += 1
-        p.cut_s[count], p.processors[count] = levels[k].time_s, levels[k].processors - used
-        p.gpus[count] = levels[k].gpus - used_gpus
+        there, there_gpus = units_at(capacity, k)
+        p.cut_s[count], p.processors[count], p.gpus[count] = levels[k].time_s, there - used, there_gpus - used_gpus
         count += 1
         k += 1
     return count
