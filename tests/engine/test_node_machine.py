@@ -13,6 +13,7 @@ import irmasim
 import irmasim_plain
 import numpy as np
 import pytest
+from driven import run_from_views
 from hypothesis import given, settings
 
 from greenbatch.cluster import Cluster, NodeGroup
@@ -446,6 +447,26 @@ def test_a_job_that_fits_on_no_node_is_refused_in_one_line(columns: dict[str, li
     with pytest.raises(InputError, match=said) as caught:
         simulate(jobs, Cluster.of_nodes((NODE,)), None, Rules(), scheduler("fcfs+easy"))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["fcfs+easy", "green-threshold+none", "foresee+none", "ga+easy", "aco+easy", "rolling+none"]
+)
+@pytest.mark.parametrize(
+    ("placement", "nodes"), [("first", [0, 0, 0]), ("best-fit", [1, 1, 0]), ("spread", [0, 1, 0])]
+)  # fmt: skip
+def test_planners_leave_the_nodes_to_a_placement(name: str, placement: str, nodes: list[int]) -> None:
+    """Three jobs of one processor beside each other, on a node of five processors and one of two."""
+    big = NodeGroup(name="big", count=1, processors=5, static_power_w=10.0, power_per_processor_w=1.0)
+    cluster = Cluster.of_nodes((big, replace(big, name="small", processors=2)))
+    ample = Site(name="ample", step_s=3600.0, sources_w={"all": np.array([1e6])}, repeat=True)
+    jobs = Workload.from_columns("w", {
+        "submit_s": [0, 60, 120], "run_time_s": [5000] * 3, "processors": [1] * 3, "power_w": [50] * 3,
+    })  # fmt: skip
+    made = scheduler(f"{name}+{placement}")
+    for outcome in (simulate(jobs, cluster, ample, Rules(), made), run_from_views(made, jobs, cluster, ample, Rules())):
+        assert outcome.placements is not None
+        assert outcome.placements.node[np.argsort(outcome.start_s[outcome.placements.job])].tolist() == nodes
 
 
 @pytest.mark.parametrize("name", ["ga-published", "packer"])

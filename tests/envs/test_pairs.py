@@ -27,7 +27,7 @@ from greenbatch.envs.batch import BatchEnv, Observation
 from greenbatch.envs.single import SchedulingEnv
 from greenbatch.errors import InputError
 from greenbatch.metrics import evaluate
-from greenbatch.presets.preset import Preset, check, preset
+from greenbatch.presets.preset import Preset, check, preset, refuse_preset
 from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
@@ -299,6 +299,34 @@ def test_a_job_ends_sooner_on_a_fast_node_that_it_waits_for(widths: tuple[int, i
         seen, _, _ = env.step(np.zeros((1, 2), np.int64))
     column = 2 + list(PAIR_FEATURES).index("relative_finish")
     np.testing.assert_allclose(seen.queue[:2, column], [0.0, expected], rtol=1e-6)
+
+
+@pytest.mark.parametrize("backfill", ["easy+worst-fit", "none+random", "easy+high-total-cores"])
+def test_an_agent_leaves_the_nodes_to_a_placement(backfill: str) -> None:
+    """One that always takes the first job does what first come, first served does, at the same energy."""
+    asked = question(7)
+    made = check({**preset("rlscheduler").model_dump(), "reward": {"terms": {"energy_kwh": -1.0}}})
+    env = BatchEnv(asked, made, environments=1, jobs=JOBS, backfill=backfill)
+    seen = env.reset([0])
+    while len(seen.environment):
+        seen, _, _ = env.step(np.zeros((1, 2), np.int64))
+    parts = asked.window(0, JOBS), asked.cluster, None, replace(asked.rules, commitment="sticky")
+    placed, first = (simulate(*parts, scheduler(f"fcfs+{name}")) for name in (backfill, backfill.partition("+")[0]))
+    np.testing.assert_array_equal(env.starts_s[0], placed.start_s)
+    assert env.values[0, 0] == pytest.approx(evaluate(placed)["energy_kwh"], rel=1e-9)
+    assert env.values[0, 0] != pytest.approx(evaluate(first)["energy_kwh"], rel=1e-3)
+
+
+def test_a_preset_may_name_a_placement() -> None:
+    made = check({**preset("rlscheduler").model_dump(), "backfill": "easy+worst-fit"})
+    env = BatchEnv(question(7), made, environments=1, jobs=JOBS)
+    assert (env.program.backfill, env.program.placement) == ("easy", "worst-fit")
+    with pytest.raises(InputError, match=r"backfill: 'worst' is not known .did you mean worst-fit"):
+        check({**preset("rlscheduler").model_dump(), "backfill": "easy+worst"})
+    with pytest.raises(InputError, match="does not support a placement"):
+        refuse_preset(
+            made.model_copy(update={"network": {"kind": "node-prices"}, "backfill": "none+pack"}), question(7)
+        )
 
 
 def test_every_window_has_its_own_jobs() -> None:

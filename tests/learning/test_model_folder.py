@@ -6,6 +6,7 @@ import json
 import resource
 import subprocess
 import sys
+from copy import copy
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -291,8 +292,10 @@ def test_a_placement_follows_the_backfilling_of_a_planner(folder: Path, tmp_path
     assert gb.scheduler(f"gas-marl-plus@{made}+none").program(question.workload).placement == "first"
     with pytest.raises(InputError, match=r"does not support backfilling \(leave out easy\)"):
         gb.scheduler(f"gas-marl-plus@{made}+easy+pack")
-    with pytest.raises(InputError, match="networks do not support a placement"):
-        gb.scheduler(f"rlscheduler@{folder}+easy+pack")
+    network = gb.scheduler(f"rlscheduler@{folder}+easy+random:seed=7")
+    for each in (network, copy(network)):  # as another process gets it
+        program = each.program(question.workload)
+        assert (program.backfill, program.placement, program.placement_seed) == ("easy", "random", 7)
 
 
 @pytest.mark.parametrize("place", [*range(PRICES), PRICES, WEIGHTS - 1])

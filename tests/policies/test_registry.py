@@ -116,8 +116,8 @@ def test_what_a_name_spells(
         ("lptpn+easy", "lptpn+easy: considers every job that could start itself and does not support "
                        "backfilling (leave out easy)"),
         ("ga+conservative", "ga+conservative: decides by itself, and conservative backfilling plans for all jobs"),
-        ("packer+none+pack", "packer+none+pack: chooses the nodes itself and does not support a placement (leave out "
-                             "pack)"),
+        ("min-min+none+pack", "min-min+none+pack: chooses the nodes itself and does not support a placement (leave out "
+                              "pack)"),
         ("cheapest-start:tick=0", "cheapest-start:tick=0: tick is 0 (give 1 to 604800 s)"),
         ("cheapest-start:tick=1e-9", "cheapest-start:tick=1e-9: tick is 1e-9 (give 1 to 604800 s)"),
         ("cheapest-start:tick=1:horizon=31622400", "compares horizon / tick = 31,622,400 starts of each job, more than "

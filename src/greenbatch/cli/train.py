@@ -64,7 +64,7 @@ def train(
     device
         cpu, cuda or cuda:N.
     backfill
-        Backfilling to train with, instead of the preset's.
+        Backfilling to train with, and after it a placement (easy+worst-fit), instead of the preset's.
     windows
         published: drawn as in the papers; held-out: never from jobs 2000 to 4400, which are reserved for tests.
     threads

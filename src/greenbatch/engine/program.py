@@ -25,6 +25,12 @@ BACKFILLS = {name: code for code, name in enumerate(BACKFILL_MEANINGS)}
 """Backfilling around a blocked job, by name; see `engine.backfill`."""
 
 
+def beside(backfill: str) -> tuple[str, str]:
+    """A backfilling, and the placement that may follow it, as in ``easy+worst-fit``; empty if none does."""
+    name, _, placement = backfill.partition("+")
+    return name, placement
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompiledPolicy:
     """A compiled policy that considers all waiting jobs at every decision, rather than scoring them one by one."""

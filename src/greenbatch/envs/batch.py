@@ -89,7 +89,7 @@ class BatchEnv:
             jobs: jobs per window, >= 1; 0 with ``episode_s``: as many as any window of that length has.
             episode_s: where capacity follows the power: end of each simulation after its beginning; 0 for what the
                 scenario's pools say. [s]
-            backfill: backfilling; by default the preset's.
+            backfill: backfilling, and after it a placement, as in ``easy+worst-fit``; by default the preset's.
             threads: threads that share the simulations, >= 1; the result does not depend on it.
 
         Raises:

@@ -58,7 +58,7 @@ class SchedulingEnv(gymnasium.Env[Any, NDArray[np.int64]]):
             jobs: jobs per window, unless ``episode_s`` is given.
             episode_s: where capacity follows the power: length of a window; its jobs are those submitted in that time,
                 see `BatchEnv`. [s]
-            backfill: backfilling; by default the preset's.
+            backfill: backfilling, and after it a placement, as in ``easy+worst-fit``; by default the preset's.
             starts: first jobs of the windows that `reset` draws from; by default all windows of the trace.
 
         Raises:

@@ -222,6 +222,9 @@ class NetworkScheduler:
     backfill: str
     settings: Mapping[str, float]
     """Engine settings from the backfilling's parameters."""
+    placement: str
+    """Which nodes a job takes; if the network chooses nodes, which it takes beside them."""
+    placement_seed: int
     session: InferenceSession
     seed: int | None = None
     """Seed for sampling actions; None to take the best ones."""
@@ -230,14 +233,18 @@ class NetworkScheduler:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle without the session, which another process creates again."""
-        return _ready, (self.name, self.model, self.backfill, self.settings, self.seed, self.eager)
+        placed = self.placement, self.placement_seed
+        return _ready, (self.name, self.model, self.backfill, self.settings, *placed, self.seed, self.eager)
 
     def program(self, workload: Workload) -> Program:  # noqa: ARG002  (the protocol's)
         """The engine's program for a window of jobs."""
         from greenbatch.presets.layout import program_of
 
         made = program_of(self.model.preset, self.backfill)
-        return replace(made, name=self.name, settings={**(made.settings or {}), **self.settings})
+        return replace(
+            made, name=self.name, settings={**(made.settings or {}), **self.settings}, placement=self.placement,
+            placement_seed=self.placement_seed,
+        )  # fmt: skip
 
     def policy(self) -> NetworkPolicy:
         """A new policy for one simulation."""
@@ -245,8 +252,9 @@ class NetworkScheduler:
 
 
 def network_scheduler(
-    name: str, model: Model, parameters: Mapping[str, float], backfill: str, settings: Mapping[str, float]
-) -> NetworkScheduler:
+    name: str, model: Model, parameters: Mapping[str, float], backfill: str, settings: Mapping[str, float],
+    placement: str, placement_seed: int,
+) -> NetworkScheduler:  # fmt: skip
     """The scheduler of a network's model.
 
     Args:
@@ -255,6 +263,8 @@ def network_scheduler(
         parameters: the given ones of `PARAMETERS`.
         backfill: the backfilling.
         settings: engine settings from the backfilling's parameters.
+        placement: which nodes a job takes; ``first`` if empty.
+        placement_seed: of random placements.
 
     Raises:
         InputError: a parameter is of waiting and the model never waits, or the weights do not fit the network.
@@ -268,14 +278,16 @@ def network_scheduler(
         action = preset.action.model_copy(update={"longest_hold_s": parameters["hold"]})
         model = replace(model, preset=preset.model_copy(update={"action": action}))
     seed = int(parameters.get("seed", 0.0)) if parameters.get("sample") else None
-    return _ready(name, model, backfill, settings, seed, parameters.get("eager", 0.0))
+    placed = placement or "first", placement_seed
+    return _ready(name, model, backfill, settings, *placed, seed, parameters.get("eager", 0.0))
 
 
 def _ready(
-    name: str, model: Model, backfill: str, settings: Mapping[str, float], seed: int | None, eager: float
-) -> NetworkScheduler:
+    name: str, model: Model, backfill: str, settings: Mapping[str, float], placement: str, placement_seed: int,
+    seed: int | None, eager: float,
+) -> NetworkScheduler:  # fmt: skip
     session = load(graph_of(model, noise=seed is not None or eager > 0.0))
-    return NetworkScheduler(name, model, backfill, settings, session, seed, eager)
+    return NetworkScheduler(name, model, backfill, settings, placement, placement_seed, session, seed, eager)
 
 
 def graph_of(model: Model, *, noise: bool = False) -> bytes:

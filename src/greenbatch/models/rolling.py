@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from greenbatch.cluster import Cluster
@@ -75,13 +76,14 @@ def rolling(
     count = 1 if is_perfect else int(futures)
 
     def policy(
-        _: Program, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
+        program: Program, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
     ) -> RollingHorizon:  # fmt: skip
         from greenbatch.policies.futures import Sampler, truth
         from greenbatch.policies.rolling_horizon import Plan, RollingHorizon, settings_of
 
         weights = settings_of(base.numbers)
-        plan = Plan(base.program(workload), weights, count, horizon, slowdown, idle)
+        placed = replace(base, placement=program.placement, placement_seed=program.placement_seed)
+        plan = Plan(placed.program(workload), weights, count, horizon, slowdown, idle)
         known = truth(workload, cluster, site, rules) if is_perfect else Sampler(error, int(seed))
         return RollingHorizon(plan, known, cluster, rules)
 

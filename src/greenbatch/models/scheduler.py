@@ -50,4 +50,4 @@ def model_scheduler(
         return parameters.policy_scheduler(name, model, options)
     if model.preset.is_planner:
         return planner.planner_scheduler(name, model, options, placement, placement_seed, settings)
-    return network.network_scheduler(name, model, options, backfill, settings)
+    return network.network_scheduler(name, model, options, backfill, settings, placement, placement_seed)

@@ -11,7 +11,7 @@ from greenbatch.engine.codes import DELAY_FOR, DELAY_RELEASES, NO_DELAY
 from greenbatch.engine.observe import features
 from greenbatch.engine.observe.batch import Layout
 from greenbatch.engine.observe.reward_terms import codes_of
-from greenbatch.engine.program import BACKFILLS, Program
+from greenbatch.engine.program import BACKFILLS, Program, beside
 from greenbatch.engine.records import Column as Normalized
 from greenbatch.engine.records import Delay, dtype_of, with_attributes
 from greenbatch.errors import InputError
@@ -54,16 +54,16 @@ def program_of(made: Preset, backfill: str | None) -> Program:
     """The engine program in which an agent decides; run times are predicted only if it sees predictions.
 
     Raises:
-        InputError: the backfilling is unknown.
+        InputError: the backfilling, or the placement behind it, is unknown.
     """
-    chosen = made.backfill if backfill is None else backfill
+    chosen, placement = beside(made.backfill if backfill is None else backfill)
     if chosen not in BACKFILLS:
         known = ", ".join(BACKFILLS)
         raise InputError(f"is {chosen!r}", field="backfill", fix=f"give one of {known}")
     sees = any(column.feature in features.FROM_PREDICTIONS for column in made.observation.queue.columns)
     return Program(
-        name=made.name, backfill=chosen, settings=dict(made.settings), parts=tuple(kinds_of(made)),
-        predictor=None if sees else "requested",
+        name=made.name, backfill=chosen, placement=placement or "first", settings=dict(made.settings),
+        parts=tuple(kinds_of(made)), predictor=None if sees else "requested",
     )  # fmt: skip
 
 

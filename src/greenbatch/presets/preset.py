@@ -169,7 +169,7 @@ class Preset(Section):
     needs_site: bool = False
     """Whether it is refused without a power supply."""
     backfill: str = "none"
-    """Default backfilling during training."""
+    """Default backfilling during training; a placement may follow it, as in ``easy+worst-fit``."""
     settings: dict[str, float] = Field(default_factory=dict)
     """Keys of `SETTINGS`; they override the scenario's rules."""
     observation: Observation = Observation()
@@ -322,11 +322,12 @@ def queue_codes(*, per_node: bool) -> dict[str, int]:
 
 
 def _check_names(made: Preset, file: str | Path | None) -> None:
+    from greenbatch.engine.machine.placement import PLACEMENTS
     from greenbatch.engine.observe import features
     from greenbatch.engine.observe.reward_terms import TERMS
-    from greenbatch.engine.program import BACKFILLS
+    from greenbatch.engine.program import BACKFILLS, beside
 
-    seen = made.observation
+    seen, (backfill, placement) = made.observation, beside(made.backfill)
     for field, names, known in (
         (
             "observation.queue.columns",
@@ -337,7 +338,8 @@ def _check_names(made: Preset, file: str | Path | None) -> None:
         ("observation.supply.columns", [c.feature for c in seen.supply.columns], features.SUPPLY_FEATURES),
         ("observation.state.columns", [c.feature for c in seen.state.columns], features.STATE_FEATURES),
         ("reward.terms", list(made.reward.terms), {VALUE} if made.is_policy else TERMS),
-        ("backfill", [made.backfill], BACKFILLS),
+        ("backfill", [backfill], BACKFILLS),
+        ("backfill", [placement] if placement else [], PLACEMENTS),
     ):
         for name in names:
             if name not in known:
@@ -416,10 +418,11 @@ def refuse_preset(made: Preset, scenario: Scenario) -> None:
         InputError: it does not.
     """
     from greenbatch.engine.capabilities import asked, refuse, with_settings
+    from greenbatch.engine.program import beside
 
     features = {
         **with_settings(scenario.features, made.settings),
-        **asked(made.backfill),
+        **asked(*beside(made.backfill)),
         "delays": made.chooses_delays,
     }
     refuse(made.name, kinds_of(made), features)

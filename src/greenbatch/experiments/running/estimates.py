@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from greenbatch.datasets import Dataset, check_agent, check_fits, play, recording
 from greenbatch.datasets.recording import RECORDED
+from greenbatch.engine.program import beside
 from greenbatch.errors import InputError
 from greenbatch.learning.discounts import discounts, since_start
 from greenbatch.learning.evaluation import Agreement, Estimate, agreement, per_episode
@@ -242,7 +243,8 @@ def _own(model: Model, dataset: Dataset, sampled: bool, seed: int) -> Scheduler:
     from greenbatch.models.scheduler import model_scheduler
 
     options = {"sample": 1.0, "seed": float(seed)} if sampled else {}
-    return model_scheduler(MODEL, model, options, dataset.preset.backfill, {})
+    backfill, placement = beside(dataset.preset.backfill)
+    return model_scheduler(MODEL, model, options, backfill, {}, placement)
 
 
 def _simulated(

@@ -89,7 +89,7 @@ def make_plan(
         scenario: the scenario to train on.
         overrides: dotted key of the preset -> value that overrides the file's, e.g. ``{"training.passes": 4}``.
         windows: ``published`` or ``held-out``, see `learning.runs.windows`.
-        backfill: backfilling; by default the preset's.
+        backfill: backfilling, and after it a placement, as in ``easy+worst-fit``; by default the preset's.
         epochs: epochs; by default the preset's.
         minutes: train for this time instead.
         seed: by default the preset's.
