@@ -98,6 +98,7 @@ def refusals() -> str:
     known, rows = capabilities(), []
     for no in known.noes:
         who = ", ".join(f"`{name}`" for name in no.names or [n for n in known.parts[no.part] if no.is_about(n)])
+        who = who or f"a {no.part} of one's own"
         beside = f" (beside {no.beside})" if no.beside else ""
         called = CALLED.get(no.part, "the scheduler")
         told = known.features.get(no.names[0], "") if no.part == "feature" and no.names else called

@@ -83,7 +83,9 @@ def run(name: str, feature: str, beside: str = "") -> Any:
     jobs, cluster, site, rules = question(feature)
     if beside:
         cluster = question(beside)[1]
-    if name in OF_READY_JOBS and not cluster.on_nodes and feature not in ("fixed", "unmeasured"):
+    if name in OF_READY_JOBS and cluster.on_nodes and feature != "fixed":
+        cluster = replace(cluster, powered=Capacity.constant(cluster.processors, cluster.gpus))
+    elif name in OF_READY_JOBS and feature not in ("fixed", "unmeasured"):
         jobs, cluster, _, with_pools = question("capacity")
         rules = replace(with_pools, power_cap_w=rules.power_cap_w)
     how: Any = scheduler(Next, backfill="easy") if name == "agent" else scheduler(name)
@@ -105,7 +107,7 @@ WALKED = (
 )  # fmt: skip
 PAIRS = [
     (kind, name, feature) for kind in ("policy", "backfilling") for name in capabilities().parts[kind]
-    for feature in WALKED if not (name in OF_READY_JOBS and feature == "follow")  # nor with rules.pools
+    for feature in WALKED if not (name in OF_READY_JOBS and feature in ("follow", "boots"))  # nor their machine
 ]  # fmt: skip
 
 

@@ -39,8 +39,11 @@ SCHEDULERS = (
     "rolling:futures=1:horizon=3600", "ga:evaluations=60+easy", "f2+easy+charge", "gas-marl-plus@default",
     "cost-aware-plus@hpc2n", "green-threshold:tick=7:limit=60+none+worst-fit",
     "foresee:horizon=60:tick=7:slowdown=900:limit=40+none+best-fit", "rolling:futures=1:horizon=3600+none+pack",
-    "aco:evaluations=60+easy+worst-fit", "ineps-plus@default+none+random:seed=2",
+    "aco:evaluations=60+easy+worst-fit", "ineps-plus@default+none+random:seed=2", "packer+none+worst-fit",
+    "random-action:seed=4:of=allowed",
 )  # fmt: skip
+OF_READY_JOBS = ("packer", "random-action")
+"""Policies for the ready jobs of a machine whose capacity follows the power, and for no other."""
 GROUPS = (
     NodeGroup(name="a", count=2, processors=3, gpus=1, memory_gb=6.0, static_power_w=60.0, idle_fraction=0.5,
               power_per_processor_w=9.0, partitions=("p",)),
@@ -201,7 +204,9 @@ def cases(draw: Any) -> Case:
     on_nodes = draw(st.booleans())
     cluster = Cluster.of_nodes(GROUPS) if on_nodes else POOL
     case = Case(draw(workloads(on_nodes)), cluster, draw(st.sampled_from(SCHEDULERS)))
-    if not on_nodes and "worst-fit" in case.name:
+    if case.name.startswith(OF_READY_JOBS):
+        case = replace(_capacity(case, draw), features=("capacity",))
+    elif not on_nodes and "worst-fit" in case.name:
         case = replace(case, name="fcfs+easy")
     try:
         case.refuse()
@@ -209,7 +214,7 @@ def cases(draw: Any) -> Case:
         case = replace(case, name="fcfs+easy")
     most = draw(st.integers(3, 6))
     for feature in draw(st.permutations(sorted(FEATURES))):
-        if len(case.features) == most or feature in (OF_POOLS if on_nodes else OF_NODES):
+        if len(case.features) == most or feature in (*case.features, *(OF_POOLS if on_nodes else OF_NODES)):
             continue
         try:
             more = FEATURES[feature](case, draw)

@@ -400,7 +400,7 @@ def test_a_series_that_ends_while_a_job_waits_for_sun_is_an_error() -> None:
 
 @pytest.mark.parametrize("name", ["fcfs+easy-irmasim", "ga-published"])
 def test_what_does_not_know_the_limit_refuses_it(name: str) -> None:
-    with pytest.raises(InputError, match=r"over_limit: is hold, which is not known to"):
+    with pytest.raises(InputError, match=r"does not know a limit of the grid connection that holds jobs .use "):
         run(ONE, POOL, sunny([200.0], 200.0), name)
 
 

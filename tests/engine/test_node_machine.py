@@ -469,10 +469,10 @@ def test_planners_leave_the_nodes_to_a_placement(name: str, placement: str, node
         assert outcome.placements.node[np.argsort(outcome.start_s[outcome.placements.job])].tolist() == nodes
 
 
-@pytest.mark.parametrize("name", ["ga-published", "packer"])
+@pytest.mark.parametrize("name", ["ga-published", "lptpn-published"])
 def test_a_scheduler_that_needs_a_pool_says_so(name: str, sun: Site) -> None:
     jobs = Workload.from_columns("w", {"submit_s": [0.0], "run_time_s": [5.0], "processors": [1], "power_w": [5.0]})
-    with pytest.raises(InputError, match="cannot place jobs on nodes"):
+    with pytest.raises(InputError, match="does not know nodes with partitions"):
         simulate(jobs, Cluster.of_nodes((NODE,)), sun, Rules(), scheduler(name))
 
 

@@ -155,7 +155,7 @@ def test_what_it_cannot_do_is_refused_in_one_line() -> None:
          lambda: simulate(jobs, CLUSTER, None, Rules(), scheduler("ga-published"))),
         ("ga-published.none: needs the power to come and the number of jobs",
          lambda: ViewDriver(scheduler("ga-published").program(jobs), None, CLUSTER, Rules())),
-        ("power_cap_w: is not known to ga-published",
+        ("does not know a cap on the power of the cluster .use ga",
          lambda: simulate(jobs, CLUSTER, site, Rules(power_cap_w=900.0), scheduler("ga-published"))),
     ]  # fmt: skip
     for said, ask in refused:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from test_powered_properties import FINISHED, POOLS, REJECTED, SIZE, capacities, worked_s, workloads
 
 from greenbatch.cluster import Capacity, Cluster, DvfsLevel, NodeGroup
+from greenbatch.energy import Grid, Site
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.program import Program
@@ -26,7 +27,8 @@ from greenbatch.workload import Workload
 pytestmark = pytest.mark.plain
 
 RULES: dict[str, Any] = {"event_rule": "per_instant", "ties": "completion_first"}
-SCHEDULERS = ("qos+none", "hvf+first-fit", "fcfs+easy", "sjf+none", "sjf+easy", "wfp3+first-fit")
+READY = ("packer", "random-action:seed=3:of=allowed", "random-action:of=fitting")
+SCHEDULERS = ("qos+none", "hvf+first-fit", "fcfs+easy", "sjf+none", "sjf+easy", "wfp3+first-fit", *READY)
 
 
 def on_nodes(workload: Workload, groups: list[NodeGroup], capacity: Capacity, pools: Pools | None, name: str,
@@ -53,6 +55,46 @@ def test_jobs_that_ask_for_processors_only_run_as_on_a_pool(
     at_s = np.linspace(ours.profile_time_s[0], ours.profile_time_s[-1], 50)
     jobs_w = [_power_at(each, at_s) for each in (ours, pool)]
     assert np.allclose(*jobs_w)
+
+
+TWO_NODES = [NodeGroup(name="n", count=2, processors=2, static_power_w=0.0)]
+ALL_ON = Capacity.constant(4, 0)
+
+
+def ready_jobs(processors: list[int], nodes: list[int], power_w: list[float]) -> Workload:
+    n = len(processors)
+    return Workload.from_columns("ready", {
+        "submit_s": np.arange(n), "run_time_s": [10] * n, "processors": processors, "nodes": nodes, "power_w": power_w,
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["packer", "random-action:of=fitting"])
+def test_a_ready_job_that_does_not_fit_on_the_nodes_is_no_candidate(name: str) -> None:
+    """Beside a job on each node, two processors are free, but not for the one that asks for two of one node."""
+    jobs = ready_jobs([1, 1, 2, 1], [1, 1, 1, 1], [1.0] * 4)
+    outcome = on_nodes(jobs, TWO_NODES, ALL_ON, None, f"{name}+none+spread")
+    assert outcome.start_s.tolist() == [0, 1, 11, 3]
+
+
+LIMITED = {
+    "power cap": (Rules(**RULES, power_cap_w=100.0), None),
+    "import limit": (Rules(**RULES), Site(
+        name="grid", step_s=100.0, sources_w={"all": np.zeros(1)}, repeat=True,
+        grid=Grid(currency="EUR", import_price=np.ones(1), import_limit_w=100.0, over_limit="hold"),
+    )),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["packer", "random-action:of=fitting"])
+@pytest.mark.parametrize("limit", LIMITED)
+@pytest.mark.parametrize(
+    "cluster", [Cluster.of_nodes(TWO_NODES, powered=ALL_ON), Cluster.of_units(4, 0, powered=ALL_ON)]
+)
+def test_a_ready_job_that_a_limit_forbids_is_no_candidate(name: str, limit: str, cluster: Cluster) -> None:
+    """The second job would lift 60 W to 110 W, the third one only to 100 W; the second starts when the first ends."""
+    rules, site = LIMITED[limit]
+    outcome = simulate(ready_jobs([1, 1, 1], [1, 1, 1], [60.0, 50.0, 40.0]), cluster, site, rules, scheduler(name))
+    assert outcome.start_s.tolist() == [0, 10, 2]
 
 
 def _without_gpus(capacity: Capacity) -> Capacity:

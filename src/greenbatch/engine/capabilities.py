@@ -6,7 +6,7 @@ names of schedulers, models, presets and their rewards, environments, searches a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -74,12 +74,13 @@ def capabilities() -> Capabilities:
     return Capabilities(raw["features"], parts, tuple(no for row in raw["no"] for no in _noes(row, parts)))
 
 
-def _noes(row: dict[str, Any], kinds: Collection[str]) -> Iterator[No]:
+def _noes(row: dict[str, Any], kinds: Mapping[str, tuple[str, ...]]) -> Iterator[No]:
     """One for each kind of part in a row."""
     told: dict[str, Any] = {key: text for key, text in row.items() if isinstance(text, str)}
     for kind in (key for key in row if key in kinds):
         which = row[kind] if isinstance(row[kind], dict) else {"names": row[kind]}
         own: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in which.items()}
+        own |= {"but": kinds[kind]} if own.get("but") == "all" else {}
         yield No(part=kind, features=tuple(row["with"]), **{**told, **own})
 
 

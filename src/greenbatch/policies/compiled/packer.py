@@ -1,7 +1,9 @@
 """Start the set of ready jobs that fit together and are worth most.
 
 At each decision, all sets of ready jobs that fit now, and at every known change of capacity while they run, are
-searched by branch and bound. A job weighs
+searched by branch and bound, and the first job of the best one starts. A job that cannot start by itself is in no set:
+one that does not fit on the nodes now, or that a limit of power forbids. Sets are searched by free processors and GPUs;
+what the first job leaves of nodes and of power is seen at the next decision. A job weighs
 
     size^``size`` x (``bias`` + QoS) x (1 + ``age`` x ticks waited) x length^``length``,
 
@@ -70,7 +72,7 @@ def _weigh(p: Packer, s: State) -> int:
     for k in range(capacity.counts.ready):
         job = whole(capacity.ready[k])
         own = capacity.jobs[job]
-        if not can_start(s, job, whole(own.processors)):
+        if not can_start(s, job, whole(s.jobs[job].processors)):
             continue
         waited = (c.now_s - s.jobs[job].submit_s) / tick_s
         length = s.jobs[job].requested_s / tick_s

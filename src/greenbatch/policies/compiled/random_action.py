@@ -1,6 +1,7 @@
 """Random actions on a machine whose capacity follows the power: what an agent does that has learned nothing.
 
-At every tick in which jobs wait, actions are drawn until one of them ends the tick.
+At every tick in which jobs wait, actions are drawn until one of them ends the tick. A ready job that cannot start, as
+it does not fit on the nodes or a limit of power forbids it, is as one that does not fit.
 
 Source: RARE (dissertation), §5.4.2, which does not say what its random policy draws from.
 """
@@ -17,7 +18,7 @@ from greenbatch.engine.capacity.levels import look_ahead_s
 from greenbatch.engine.capacity.suspension import may_suspend
 from greenbatch.engine.codes import NO_DELAY, SUSPEND_JOB
 from greenbatch.engine.decide import decide
-from greenbatch.engine.limits import can_be_chosen
+from greenbatch.engine.limits import can_start
 from greenbatch.engine.machine.placement import drawn
 from greenbatch.engine.observe.features import job_in
 from greenbatch.engine.power.slots import next_edge_s
@@ -46,6 +47,13 @@ class RandomAction(NamedTuple):
 
 
 @compiled
+def _can_start(s: State, slot: int) -> bool:
+    """Whether the job in a slot of the ready pool can start now."""
+    job = job_in(s, slot)
+    return can_start(s, job, whole(s.jobs[job].processors))
+
+
+@compiled
 def _candidates(decider: RandomAction, s: State) -> int:
     """Number of actions that are drawn from, waiting included unless a job must start."""
     ready = whole(choosable_jobs(s.capacity, s.clock))
@@ -53,7 +61,7 @@ def _candidates(decider: RandomAction, s: State) -> int:
         return max(ready, decider.slots) + 2
     count = 0
     for k in range(ready):
-        count += can_be_chosen(s, job_in(s, k))
+        count += _can_start(s, k)
     if decider.of == FITTING:
         return max(count, 1)
     return count + may_suspend(s.capacity, s) + 1
@@ -66,7 +74,7 @@ def _slot(decider: RandomAction, s: State, chosen: int) -> int:
     if decider.of == ALL:
         return chosen
     for k in range(ready):
-        if can_be_chosen(s, job_in(s, k)):
+        if _can_start(s, k):
             if chosen == 0:
                 return k
             chosen -= 1
@@ -83,7 +91,7 @@ def act_at_random(decider: RandomAction, s: State) -> None:
     suspends = decider.of != FITTING and chosen == count - 2 and slot >= ready
     if suspends and may_suspend(s.capacity, s):
         apply(s, Action(SUSPEND_JOB, 0, NO_DELAY, 0.0))
-    elif slot < ready and can_be_chosen(s, job_in(s, slot)):
+    elif slot < ready and _can_start(s, slot):
         apply(s, start_now(whole(choosable_position(s.capacity, s.queue.job, s.clock, slot))))
     else:
         apply(s, wait_until(next_edge_s(s.clock.now_s, 0.0, look_ahead_s(s.capacity)[0])))
