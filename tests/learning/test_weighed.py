@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from greenbatch.energy.grid import Grid
+from greenbatch.energy import Grid, Storage
 from greenbatch.engine.accounts import books
 from greenbatch.engine.power.protocol import Weights as Joule
 from greenbatch.engine.simulate import simulate
@@ -47,8 +47,14 @@ def priced() -> Scenario:
     return replace(made, site=replace(made.site, grid=grid))
 
 
-def test_a_trial_counts_the_horizon_by_the_preference_of_the_window() -> None:
+BATTERY = Storage(capacity_kwh=0.5, charge_w=300.0, discharge_w=300.0, charge_efficiency=0.9)
+
+
+@pytest.mark.parametrize("storage", [None, BATTERY, replace(BATTERY, dispatch="price-arbitrage")])
+def test_a_trial_counts_the_horizon_by_the_preference_of_the_window(storage: Storage | None) -> None:
     question, starts = priced(), np.array([0, 40, 150])
+    assert question.site is not None
+    question = replace(question, site=replace(question.site, storage=storage))
     numbers = numbers_of(np.random.default_rng(3).normal(0, 0.3, prices.WEIGHTS), 1.5)
     trial = WeighedTrial(question, PRESET, 100, 3, 2)
     trial.prepare(PREFERENCES)

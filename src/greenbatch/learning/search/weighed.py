@@ -2,7 +2,8 @@
 
 Windows have preferences in turn: weights of brown energy, cost and carbon, which the planner weighs joules by. What is
 minimized is the weighed mean of the three over the horizon of the window, each relative to F2 with backfilling. What an
-idle machine uses after the schedule is part of the horizon, so that long schedules are not charged for it.
+idle machine uses after the schedule is part of the horizon, so that long schedules are not charged for it. Storage goes
+on over the whole horizon, before the first start and after the last end as well, so there the profile is replayed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from greenbatch.energy import Site
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.accounts import books
 from greenbatch.engine.capabilities import features_of, refuse
+from greenbatch.engine.log import drain, new_readings
+from greenbatch.engine.observe.stacked import row
+from greenbatch.engine.outcome import Outcome, outcome_of
 from greenbatch.engine.power.costs import costs_of, rates_of
 from greenbatch.engine.power.protocol import Weights as Joule
 from greenbatch.engine.simulate import simulate
@@ -60,6 +64,15 @@ class Reference(NamedTuple):
     rest: Floats
     """The same of an idle machine."""
     slowdown: float
+    begin_s: float
+    """The horizon. [s]"""
+    end_s: float
+
+
+def _amounts(outcome: Outcome, begin_s: float, end_s: float) -> Floats:
+    """Brown energy, cost and carbon of an interval, in the units of `WEIGHED`."""
+    account = books(outcome, begin_s, end_s)
+    return np.array([account.grid_j / JOULES_PER_KWH, account.cost, account.carbon_g / 1e3])
 
 
 class WeighedTrial(Trial):
@@ -72,7 +85,7 @@ class WeighedTrial(Trial):
         """Set the preferences.
 
         Raises:
-            InputError: the site has no grid, or storage, whose effect is not known; or a preference weighs nothing.
+            InputError: the site has no grid, or a preference weighs nothing.
         """
         if not preferences.any(axis=1).all():
             fix = "give weights of brown energy, cost and carbon, at least one above 0"
@@ -98,13 +111,28 @@ class WeighedTrial(Trial):
         known = [self.reference(int(start)) for start in starts]
         batch = self._store.batch
         end_s, begin_s = batch.totals["largest_end_s"][: len(starts)], self._store.starts_s()[: len(starts)].min(axis=1)
-        amounts = np.stack([each.rest for each in known]) - self._idle.until(end_s) + self._idle.until(begin_s)
-        amounts += found[:, : len(WEIGHED)]
+        if self._idle.site.storage is None:
+            amounts = np.stack([each.rest for each in known]) - self._idle.until(end_s) + self._idle.until(begin_s)
+            amounts += found[:, : len(WEIGHED)]
+        elif np.isnan(found).any():
+            return np.full((len(starts), 3), np.nan)
+        else:
+            amounts = np.stack(
+                [self._replayed(b, int(start), each) for b, (start, each) in enumerate(zip(starts, known, strict=True))]
+            )
         relative = amounts / np.maximum(np.stack([each.amounts for each in known]), FEW)
         weights = self.preferences[np.arange(len(starts)) % len(self.preferences)]
         share = (relative * weights).sum(axis=1)
         slowdown = found[:, -2] / np.mean([each.slowdown for each in known])
         return np.stack([share, slowdown, found[:, -1]], axis=1)
+
+    def _replayed(self, b: int, start: int, over: Reference) -> Floats:
+        """Amounts of a candidate over the horizon of its window, with what storage does all along."""
+        where, window = self.scenario, self.scenario.window(start, self.jobs)
+        state, readings = row(self._store.batch, b), new_readings(self.jobs, where.cluster.first_power_w)
+        drain(state, readings)
+        given = window, where.cluster, where.site, where.rules
+        return _amounts(outcome_of(state, readings, self._store.program.name, *given), over.begin_s, over.end_s)
 
     def reference(self, start: int) -> Reference:
         """`BASELINE` on a window; cached."""
@@ -114,16 +142,15 @@ class WeighedTrial(Trial):
             outcome = simulate(window, question.cluster, question.site, question.rules, scheduler(BASELINE))
             begin_s = float(window.submit_s.min())
             end_s = begin_s + FACTOR * (float(outcome.end_s.max()) - begin_s)
-            account = books(outcome, begin_s, end_s)
             run_s = np.maximum(outcome.end_s - outcome.start_s, 10.0)
             slowdown = np.maximum((outcome.end_s - outcome.workload.submit_s) / run_s, 1.0).mean()
-            amounts = np.array([account.grid_j / JOULES_PER_KWH, account.cost, account.carbon_g / 1e3])
+            amounts = _amounts(outcome, begin_s, end_s)
             if (amounts[self.preferences.any(axis=0)] <= FEW).any():
                 problem = f"{BASELINE} has no brown energy, cost or carbon to save on the window of job {start}"
                 fix = "weigh only what the site states, or train on other windows"
                 raise InputError(problem, field="training.search.preferences", fix=fix)
             first, last = self._idle.until(np.array([begin_s, end_s]))
-            self._references[start] = Reference(amounts, last - first, float(slowdown))
+            self._references[start] = Reference(amounts, last - first, float(slowdown), begin_s, end_s)
         return self._references[start]
 
 
