@@ -325,7 +325,7 @@ REFUSED = {
     ),
     "pools": (["rare", "--schedulers", "fcfs+easy"], "sees what is powered in the ticks ahead"),
     "length": (["rlscheduler", "--schedulers", "fcfs+easy", "--episode-s", "60"], "capacity follows the power"),
-    "nodes": (["rlscheduler", "--schedulers", "fcfs+easy", "--scenario", "ineps/convergence-1s"], "has nodes"),
+    "nodes": (["ineps", "--schedulers", "fcfs+easy", "--scenario", "ineps/convergence-1s"], "chooses nodes"),
 }
 """Words -> what is said."""
 

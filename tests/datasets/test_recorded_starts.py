@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import greenbatch as gb
+from greenbatch.cluster import NodeGroup
 from greenbatch.datasets.tables import Tables
 from greenbatch.engine.simulate import simulate
 from greenbatch.envs.batch import BatchEnv
@@ -144,6 +145,25 @@ def test_a_schedule_is_the_same_in_several_threads_and_over_several_buffers(monk
         np.testing.assert_array_equal(found.rewards, again.rewards)
 
 
+def of_nodes(seed: int, **cluster: Any) -> Scenario:
+    """Jobs on nodes of two speeds."""
+    random, n = np.random.default_rng(seed), 60
+    group = NodeGroup(name="slow", count=3, processors=4, speed=0.5, static_power_w=10.0, power_per_processor_w=5.0)
+    groups = (group, replace(group, name="fast", count=2, processors=6, speed=1.0))
+    jobs = Workload.from_columns("random", {
+        "submit_s": np.cumsum(random.integers(0, 40, n)), "run_time_s": random.integers(5, 400, n),
+        "processors": random.integers(1, 9, n), "nodes": random.choice([-1, 2], n),
+    })  # fmt: skip
+    base = gb.load_scenario("default", overrides={"workload.generator.jobs": 10})
+    return replace(base, workload=jobs, cluster=gb.Cluster.of_nodes(groups, **cluster), site=None)
+
+
+@pytest.mark.parametrize("placement", ["first", "pack", "fastest"])
+def test_a_schedule_on_nodes_is_repeated_with_its_placement(placement: str) -> None:
+    env = BatchEnv(of_nodes(5), "rlscheduler", environments=2, jobs=40, backfill=f"none+{placement}")
+    assert_exact(*decisions(env, f"sjf+first-fit+{placement}", [0, 20]))
+
+
 # ---------------------------------------------------------------- what does not go as recorded
 
 
@@ -226,13 +246,15 @@ def test_a_real_log_is_repeated_but_for_what_does_not_fit(scenario: str, jobs: i
 # ---------------------------------------------------------------- what cannot be followed
 
 
-@pytest.mark.parametrize(
-    ("scenario", "name", "told"),
-    [("ineps/convergence-1s", "rlscheduler", "has nodes"), ("ineps/convergence-1s", "ineps", "has nodes")],
-)
-def test_nodes_are_refused(scenario: str, name: str, told: str) -> None:
-    env = BatchEnv(gb.load_scenario(scenario), name, environments=1, jobs=5)
-    with pytest.raises(InputError, match=told):
+def test_agents_that_choose_nodes_are_refused() -> None:
+    env = BatchEnv(gb.load_scenario("ineps/convergence-1s"), "ineps", environments=1, jobs=5)
+    with pytest.raises(InputError, match="chooses nodes, and a schedule does not say which of them"):
+        follow(env, [0], [Schedule(np.zeros(5), np.arange(5))])
+
+
+def test_nodes_that_boot_are_refused() -> None:
+    env = BatchEnv(of_nodes(0, power_on="on-demand"), "rlscheduler", environments=1, jobs=5)
+    with pytest.raises(InputError, match="boot on demand, and a schedule does not say when a job was given to them"):
         follow(env, [0], [Schedule(np.zeros(5), np.arange(5))])
 
 

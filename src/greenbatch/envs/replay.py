@@ -15,6 +15,7 @@ from greenbatch.engine.observe import replay as engine
 from greenbatch.engine.outcome import Outcome
 from greenbatch.envs.batch import BatchEnv, Buffers, Observation
 from greenbatch.errors import InputError
+from greenbatch.presets.preset import kinds_of
 from greenbatch.workload import Workload
 
 Floats = NDArray[np.float64]
@@ -74,10 +75,10 @@ def check_can_follow(env: BatchEnv) -> None:
     """Refuse presets and machines whose actions a schedule does not tell.
 
     Raises:
-        InputError: jobs run on nodes, are suspended by policies, or are never started at once.
+        InputError: the agent chooses nodes, nodes boot, jobs are suspended by policies, or are never started at once.
     """
     name, where = env.preset.name, env.scenario
-    refuse(where.name, [("environment", "replay")], where.features)
+    refuse(where.name, [("environment", "replay"), *kinds_of(env.preset)], {**where.features, "schedule": True})
     if env.layout.delays[0].kind != NO_DELAY:
         problem = f"of {name} do not begin with none, and recorded jobs start without a delay"
         raise InputError(problem, field="action.delays", fix='give {kind = "none"} first')
