@@ -208,11 +208,6 @@ def test_scheduler_that_does_not_know_it(tmp_path: Path, capsys: pytest.CaptureF
     assert said.endswith("or a machine without the capacity)")
 
 
-def test_conservative_backfilling_plans_processors_only(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = _said(tmp_path, capsys, scenario=MACHINE, scheduler="qos+conservative")
-    assert said.endswith("does not know the GPUs of a pool (use easy backfilling, or a machine without cluster.gpus)")
-
-
 def test_capacity_beside_the_default_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "jobs.csv").write_text(JOBS)
     (tmp_path / "capacity.csv").write_text("time_s,processors,gpus\n0,2,1\n6,4,2\n")

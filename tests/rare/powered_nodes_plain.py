@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nodes_plain import INFINITE, Machine, Part, Situation
+from nodes_plain import INFINITE, Machine, Part, Situation, Stay
 
 
 @dataclass
@@ -18,6 +18,8 @@ class PoweredMachine(Machine):
     """Begin, processors and GPUs of each level."""
     cost_s: float = 0.0
     """Time to be suspended and to resume."""
+    suspends: bool = True
+    """Jobs start although it is known that less will be powered; else conservative backfilling waits."""
     suspended: list[int] = field(default_factory=list)  # the oldest suspension first
     begun_s: dict[int, float] = field(default_factory=dict)
     asked_s: dict[int, float] = field(default_factory=dict)
@@ -37,6 +39,15 @@ class PoweredMachine(Machine):
 
     def level(self, time_s: float) -> tuple[int, int]:
         return next((p, g) for from_s, p, g in reversed(self.levels) if from_s <= time_s or from_s == self.levels[0][0])
+
+    def later(self) -> set[float]:
+        return {from_s for from_s, *_ in self.levels if from_s > self.now_s}
+
+    def expected(self, time_s: float) -> tuple[int, int]:
+        """What is counted on at a time: where jobs are suspended, what was there once from now on is there again."""
+        known = [self.now_s, *(from_s for from_s in self.later() if from_s <= time_s)] if self.suspends else [time_s]
+        processors, gpus = zip(*map(self.level, known), strict=True)
+        return max(processors), max(gpus)
 
     def own(self, j: int) -> tuple[int, int]:
         """Processors and GPUs that a job takes."""
@@ -63,6 +74,7 @@ class PoweredMachine(Machine):
         assert parts is not None
         self.asked_s[j], self.ran_s[j], self.times[j] = self.jobs[j].requested_s, self.jobs[j].run_s, 0
         self.waiting.remove(j)
+        self.reserved.pop(j, None)
         self.start_s[j] = self.now_s
         self.begin(j, parts)
 
@@ -96,11 +108,15 @@ class PoweredMachine(Machine):
     def run(self) -> None:
         while self.waiting or self.coming or self.running or self.suspended:
             before = {j: self.parts[j] for j in self.running}
-            self.events(min((from_s for from_s, *_ in self.levels if from_s > self.now_s), default=INFINITE))
+            due_s = [stay.from_s for stay in self.reserved.values() if stay.from_s > self.now_s]
+            self.events(min([*self.later(), *due_s], default=INFINITE))
             self.spans += [(j, self.begun_s[j], self.ends_s[j], parts) for j, parts in before.items()
                            if j not in self.running]  # fmt: skip
             self.power()
-            self.decide(list(self.waiting))
+            if self.backfill == "conservative":
+                self.reserve_all()
+            else:
+                self.decide(list(self.waiting))
 
     # ------------------------------------------------------------ none, first-fit, EASY
 
@@ -118,8 +134,7 @@ class PoweredMachine(Machine):
     def reserve(self, head: int) -> tuple[float, Situation, tuple[int, int]]:
         """As `reservation`, at ends and levels, and what the head leaves of what is powered then."""
         end_s = {j: max(self.now_s, self.requested_end_s(j)) for j in self.running}
-        later = {from_s for from_s, *_ in self.levels if from_s > self.now_s}
-        for time_s in sorted({self.now_s, *end_s.values(), *later}):
+        for time_s in sorted({self.now_s, *end_s.values(), *self.later()}):
             then = [part for j in self.running if end_s[j] > time_s for part in self.parts[j]]
             spare, parts = self.spare(head, then, time_s), self.place(head, self.fixed_order(), [then])
             if parts is not None and min(spare) >= 0:
@@ -141,3 +156,46 @@ class PoweredMachine(Machine):
             if outlives:
                 then, spare = then + parts, (spare[0] - own[0], spare[1] - own[1])
             self.start(j, parts)
+
+    # ------------------------------------------------------------ conservative
+
+    def takes(self, j: int) -> tuple[int, int]:
+        """Processors and GPUs of a running job, or of a reservation."""
+        if j not in self.running:
+            return self.own(j)
+        return sum(part.taken for part in self.parts[j]), sum(part.gpus for part in self.parts[j])
+
+    def stays_powered(self, j: int, time_s: float, others: list[tuple[Stay, tuple[int, int]]]) -> bool:
+        """Whether a job that starts at a time keeps within what is expected to be powered, beside the others."""
+        to_s = time_s + self.jobs[j].requested_s
+        begins = {*(stay.from_s for stay, _ in others), *self.later()}
+        for at_s in {time_s, *(begin_s for begin_s in begins if time_s < begin_s < to_s)}:
+            here = [own for stay, own in others if stay.from_s <= at_s < stay.to_s]
+            used = [sum(own) for own in zip(*here, self.own(j), strict=True)]
+            if any(each > most for each, most in zip(used, self.expected(at_s), strict=True)):
+                return False
+        return True
+
+    def plan(self, j: int) -> Stay:
+        """As on nodes that are all powered, at ends and levels, within what is expected to be powered."""
+        stays = self.stays(but=j)
+        who = [*self.running, *(k for k in self.reserved if k != j)]  # in the order of `stays`
+        others = [(stay, self.takes(k)) for stay, k in zip(stays, who, strict=True)]
+        for time_s in sorted({self.now_s, *(stay.to_s for stay in stays if stay.to_s > self.now_s), *self.later()}):
+            parts = self.place(j, self.fixed_order(), self.situations(j, time_s, stays))
+            if parts is not None and self.stays_powered(j, time_s, others):
+                return Stay(time_s, time_s + self.jobs[j].requested_s, self.hold(parts))
+        raise AssertionError("a job that never fits")
+
+    def reserve_all(self) -> None:
+        """Since what is powered changes, every reservation is made anew at every event; then those that are due start.
+
+        Where jobs ask for processors of any nodes only, these have room whenever enough are free.
+        """
+        for j in [*self.ranked(self.reserved), *(j for j in self.waiting if j not in self.reserved)]:
+            self.reserved[j] = self.plan(j)
+            self.first_reservation_s.setdefault(j, self.reserved[j].from_s)
+        for j in list(self.waiting):
+            if self.reserved[j].from_s <= self.now_s:
+                beside = [] if self.counts_only else self.situations(j, self.now_s, self.stays(but=j))
+                self.start(j, self.place(j, self.order(), [self.now(), *beside]))

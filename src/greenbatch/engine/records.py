@@ -244,10 +244,11 @@ class Surplus:
 
 
 class Capacity:
-    """Free processors from one instant to the next, in a timeline."""
+    """Free processors and GPUs from one instant to the next, in a timeline."""
 
     time_s: float
-    free: int
+    free: Int32
+    free_gpus: Int32
 
 
 class Ranked:

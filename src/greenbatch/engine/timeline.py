@@ -1,6 +1,7 @@
 """Free capacity ahead, by the requested ends of running jobs: the head's reservation, and a timeline to plan in.
 
-A timeline is a table of `Capacity`: free processors from each instant to the next. Reservations are taken from it.
+A timeline is a table of `Capacity`: free processors and GPUs from each instant to the next. Reservations are taken from
+it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import numpy as np
 
 from greenbatch.engine.capacity.expected import units_at
 from greenbatch.engine.capacity.levels import ahead_now, ahead_to, powered_ahead, reserve_ahead
-from greenbatch.engine.capacity.units import may_fall
+from greenbatch.engine.capacity.units import may_fall, units_of
 from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.codes import PROMISE
 from greenbatch.engine.limits import reserve_within_limits
@@ -62,31 +63,40 @@ def _cut(timeline: Table[Capacity], count: int, time_s: float) -> tuple[int, int
         return low, count
     for i in range(count, low, -1):
         timeline[i] = timeline[i - 1]
+    timeline[low] = timeline[low - 1]
     timeline[low].time_s = time_s
-    timeline[low].free = timeline[low - 1].free
     return low, count + 1
 
 
 @compiled
-def occupy(timeline: Table[Capacity], count: int, from_s: float, until_s: float, processors: int) -> int:
-    """Occupy processors over an interval, release them if negative; return the new number of rows."""
+def occupy(
+    timeline: Table[Capacity], count: int, from_s: float, until_s: float, processors: int, gpus: int
+) -> int:  # fmt: skip
+    """Occupy processors and GPUs over an interval, release them if negative; return the new number of rows."""
     first, count = _cut(timeline, count, from_s)
     last, count = _cut(timeline, count, until_s)
     for i in range(first, last):
         timeline[i].free -= processors
+        timeline[i].free_gpus -= gpus
     return count
 
 
 @compiled
-def earliest_s(timeline: Table[Capacity], count: int, processors: int, duration_s: float) -> float:
-    """Earliest time from which enough processors are free for the whole duration, infinite if there is none. [s]"""
+def earliest_s(
+    timeline: Table[Capacity], count: int, from_s: float, processors: int, gpus: int, duration_s: float
+) -> float:  # fmt: skip
+    """Earliest time, not before another, from which enough is free for the whole duration; infinite for none. [s]"""
     i = 0
+    while i + 1 < count and timeline[i + 1].time_s <= from_s:
+        i += 1
     while i < count:
-        begin_s = timeline[i].time_s
-        k = i
-        while k < count and timeline[k].free >= processors and timeline[k].time_s < begin_s + duration_s:
+        begin_s, k = max(from_s, timeline[i].time_s), i
+        end_s = begin_s + duration_s
+        while k < count and timeline[k].free >= processors and timeline[k].free_gpus >= gpus and (
+            timeline[k].time_s < end_s
+        ):  # fmt: skip
             k += 1
-        if k == count or timeline[k].time_s >= begin_s + duration_s:
+        if k == count or timeline[k].time_s >= end_s:
             return float(begin_s)
         i = k + 1  # row k is too small: no start before its end is possible
     return np.inf
@@ -106,24 +116,27 @@ def forget_past(timeline: Table[Capacity], count: int, now_s: float) -> int:
 
 
 @compiled
-def timeline_of_running(s: State) -> int:
+def timeline_of_running(s: State, closes: bool) -> int:
     """Reset ``scratch.timeline`` to the running jobs, levels and outages; return its number of rows.
 
-    No job is planned into an outage, even if only starts are forbidden.
+    Args:
+        s: the state.
+        closes: no job is planned into an outage, even if only starts are forbidden; otherwise outages do not count.
     """
-    c, timeline = s.clock, s.scratch.timeline
-    timeline[0].time_s, timeline[0].free = c.now_s, s.machine.totals.free
-    timeline[1].time_s, timeline[1].free = np.inf, 0
+    c, timeline, totals = s.clock, s.scratch.timeline, s.machine.totals
+    timeline[0].time_s, timeline[0].free, timeline[0].free_gpus = c.now_s, totals.free, totals.free_gpus
+    timeline[1].time_s, timeline[1].free, timeline[1].free_gpus = np.inf, 0, 0
     count = 2
     for i in range(c.expected_first, c.expected_first + c.running):
         end_s = s.expected[i].end_s
         if end_s < c.now_s:  # past its requested end: assumed to overrun for as long again, at least a minute
             end_s = c.now_s + max(60.0, c.now_s - end_s)
-        count = occupy(timeline, count, end_s, np.inf, -s.expected[i].processors)
-    for k in range(s.downtimes.shape[0]):
+        processors, gpus = units_of(s.capacity, whole(s.expected[i].job), whole(s.expected[i].processors))
+        count = occupy(timeline, count, end_s, np.inf, -processors, -gpus)
+    for k in range(s.downtimes.shape[0] if closes else 0):
         if s.downtimes[k].end_s > c.now_s:
             begin_s = max(c.now_s, s.downtimes[k].begin_s)
-            count = occupy(timeline, count, begin_s, s.downtimes[k].end_s, s.machine.totals.processors)
+            count = occupy(timeline, count, begin_s, s.downtimes[k].end_s, totals.processors, 0)
     return follow_levels(s.capacity, s, count) - 1
 
 
@@ -133,12 +146,16 @@ def follow_levels(capacity: Varying, s: State, count: int) -> int:
 
     If jobs are suspended when power fails, no level is lower than an earlier one: a job may start that will be.
     """
-    levels, now_s, known_s = capacity.levels, s.clock.now_s, s.clock.now_s + capacity.counts.horizon_s
-    k, more = capacity.counts.level + 1, 0
-    while k < levels.shape[0] and levels[k].time_s <= known_s:
-        there = units_at(capacity, k)[0] - capacity.counts.powered
-        if there > more or (there < more and not may_fall(capacity)):
-            count = occupy(s.scratch.timeline, count, max(now_s, levels[k].time_s), np.inf, whole(more - there))
-            more = there
+    levels, counts, now_s = capacity.levels, capacity.counts, s.clock.now_s
+    k, more, more_gpus = counts.level + 1, 0, 0
+    while k < levels.shape[0] and levels[k].time_s <= now_s + counts.horizon_s:
+        there, there_gpus = units_at(capacity, k)
+        there, there_gpus = there - counts.powered, there_gpus - counts.gpus
+        if may_fall(capacity):
+            there, there_gpus = max(more, there), max(more_gpus, there_gpus)
+        if there != more or there_gpus != more_gpus:
+            at_s = max(now_s, levels[k].time_s)
+            count = occupy(s.scratch.timeline, count, at_s, np.inf, more - there, more_gpus - there_gpus)
+            more, more_gpus = there, there_gpus
         k += 1
     return count

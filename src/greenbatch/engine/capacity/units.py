@@ -20,6 +20,19 @@ def hold(capacity: Varying, machine: Machine, job: int) -> None:
     own.processors, own.gpus = taken(machine, job, whole(own.processors), whole(own.gpus))
 
 
+@variant(Varying, otherwise=lambda capacity, job, processors: (processors, 0))
+def units_of(capacity: Varying, job: int, processors: int) -> tuple[int, int]:
+    """Processors and GPUs that a job takes of what is powered: at most, before it runs. Otherwise GPUs do not count.
+
+    Args:
+        capacity: the capacity.
+        job: row of the job.
+        processors: those that it asks for.
+    """
+    own = capacity.jobs[job]
+    return whole(own.processors), whole(own.gpus)
+
+
 @variant(Varying, otherwise=True)
 def is_fixed(capacity: Varying) -> bool:
     """Whether all of the machine is powered at all times."""

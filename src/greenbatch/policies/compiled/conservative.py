@@ -6,7 +6,8 @@ one. If jobs do not exceed their requests (``overrun = "kill"``), no job starts 
 
 On nodes a reservation is one of nodes: the first ones, in the fixed order of the placement, that have room for as long
 as requested beside the other reservations. A job that is due takes, in the order of the placement then, nodes that are
-free until its requested end beside the reservations of all others; those that it reserved are among them.
+free until its requested end beside the reservations of all others; those that it reserved are among them. Where what
+is powered varies, a timeline of that stands beside the plan of the nodes, and a start is one for which both have room.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.backfill import leaves_room, take_from_head
-from greenbatch.engine.capacity.units import is_fixed
+from greenbatch.engine.capacity.units import is_fixed, units_of
 from greenbatch.engine.codes import BY_RULE
 from greenbatch.engine.decide import Rule, decide, fill_scores
 from greenbatch.engine.limits import can_start
@@ -41,13 +42,14 @@ from greenbatch.machine_code.compile import compiled, compiled_small, whole
 from greenbatch.policies.compiled.foreseen import is_limited
 from greenbatch.policies.compiled.node_plan import (
     ConservativeOnNodes,
+    choose_nodes,
     fits_beside_plan,
     forget_past_steps,
     hold,
     lay_out,
     node_plan,
+    nodes_from_s,
     occupy_shares,
-    reserve_nodes,
 )
 from greenbatch.workload import Workload
 
@@ -66,39 +68,48 @@ def lasts_s(s: State, job: Job) -> float:
 
 
 @compiled
-def _timeline_of_all(s: State) -> int:
-    """Reset the timeline to the running jobs and all reservations; return its number of rows."""
-    count = timeline_of_running(s)
-    for i in range(s.clock.first, s.clock.last):
-        job = s.jobs[s.queue.job[i]]
-        if job.planned_s < np.inf:  # and not NaN
-            begin_s = max(job.planned_s, s.clock.now_s)
-            count = occupy(s.scratch.timeline, count, begin_s, begin_s + lasts_s(s, job), job.processors)
-    return count
+def _hold_units(s: State, count: int, number: int, sign: int) -> int:
+    """Take a reservation from the timeline (-1), or give it back (1); return the new number of rows."""
+    job = s.jobs[number]
+    if not job.planned_s < np.inf:  # or NaN
+        return count
+    processors, gpus = units_of(s.capacity, number, whole(job.processors))
+    from_s = max(job.planned_s, s.clock.now_s)
+    return occupy(s.scratch.timeline, count, from_s, from_s + lasts_s(s, job), -sign * processors, -sign * gpus)
 
 
 @compiled
-def _plan(s: State, count: int, job: Job) -> int:
+def _timeline_of_all(s: State) -> int:
+    """Reset the timeline to the running jobs and all reservations; return its number of rows."""
+    count = timeline_of_running(s, True)
+    for i in range(s.clock.first, s.clock.last):
+        count = _hold_units(s, count, whole(s.queue.job[i]), -1)
+    return count
+
+
+@compiled_small
+def _room_from_s(s: State, count: int, number: int, from_s: float) -> float:
+    """Earliest time, not before another, from which the timeline has room for a job. [s]"""
+    job = s.jobs[number]
+    processors, gpus = units_of(s.capacity, number, whole(job.processors))
+    return earliest_s(s.scratch.timeline, count, from_s, processors, gpus, lasts_s(s, job))
+
+
+@compiled
+def _plan(s: State, count: int, number: int) -> int:
     """Reserve the earliest slot for a job that has none; return the new number of rows."""
-    timeline, processors, length_s = s.scratch.timeline, whole(job.processors), lasts_s(s, job)
-    job.planned_s = earliest_s(timeline, count, processors, length_s)
-    if job.planned_s == np.inf:
-        return count
-    return occupy(timeline, count, job.planned_s, job.planned_s + length_s, processors)
+    s.jobs[number].planned_s = _room_from_s(s, count, number, s.clock.now_s)
+    return _hold_units(s, count, number, -1)
 
 
 @compiled
 def _compress(s: State) -> int:
     """Move reservations earlier, never later, in order of score; return the number of rows of the new timeline."""
-    timeline, count = s.scratch.timeline, _timeline_of_all(s)
+    count = _timeline_of_all(s)
     for k in range(rank_queue(s.queue, s.clock, s.scratch.ranked)):
-        job = s.jobs[s.scratch.ranked[k].job]
-        if np.isnan(job.planned_s):
-            continue
-        begin_s = max(job.planned_s, s.clock.now_s)
-        if begin_s < np.inf:
-            count = occupy(timeline, count, begin_s, begin_s + lasts_s(s, job), -job.processors)
-        count = _plan(s, count, job)
+        number = whole(s.scratch.ranked[k].job)
+        if not np.isnan(s.jobs[number].planned_s):
+            count = _plan(s, _hold_units(s, count, number, 1), number)
     return count
 
 
@@ -180,11 +191,10 @@ def plan_by_counts(s: State, rule: Rule) -> None:
         count = forget_past(timeline, c.slots, c.now_s)
     c.early = 0
     for k in range(first_without_plan(s), c.last):
-        number = s.queue.job[k]
-        job = s.jobs[number]
-        count = _plan(s, count, job)
-        if job.planned_s < np.inf:
-            promise(s, number, job.planned_s)
+        number = whole(s.queue.job[k])
+        count = _plan(s, count, number)
+        if s.jobs[number].planned_s < np.inf:
+            promise(s, number, s.jobs[number].planned_s)
     c.slots = count
     apply(s, wait_until(start_due(s)))
 
@@ -210,34 +220,60 @@ def _plan_on_nodes(plan: ConservativeOnNodes, s: State, machine: Nodes) -> None:
         for k in range(rank_queue(s.queue, c, s.scratch.ranked)):
             number = whole(s.scratch.ranked[k].job)
             if not np.isnan(s.jobs[number].planned_s):
-                hold(plan, number, s.jobs[number], c.now_s, 1)
-                reserve_nodes(plan, machine, number, s.jobs[number], c.now_s)
+                _keep(plan, s, number, 1)
+                _reserve(plan, s, machine, number)
     elif c.slots == 0:
         _lay_out_all(plan, s, machine)
     else:
         forget_past_steps(plan, c.now_s)
-    c.early, c.slots, machine.counts.is_planned = 0, 1, 1
+    c.early = 0
     for i in range(first_without_plan(s), c.last):
         number = whole(s.queue.job[i])
-        reserve_nodes(plan, machine, number, s.jobs[number], c.now_s)
-        promise(s, number, s.jobs[number].planned_s)
+        _reserve(plan, s, machine, number)
+        if s.jobs[number].planned_s < np.inf:
+            promise(s, number, s.jobs[number].planned_s)
     apply(s, wait_until(_start_due_on_nodes(plan, s, machine)))
 
 
 @compiled
 def _lay_out_all(plan: ConservativeOnNodes, s: State, machine: Nodes) -> None:
-    """Reset the plan to the running jobs and all reservations."""
+    """Reset the plan to the running jobs and all reservations; beside it, what will be powered is a timeline."""
     lay_out(plan, machine, s.expected, s.clock)
+    s.clock.slots = 1 if is_fixed(s.capacity) else timeline_of_running(s, False)  # plans of nodes know no outages
     for i in range(s.clock.first, s.clock.last):
         number = whole(s.queue.job[i])
         if not np.isnan(s.jobs[number].planned_s):
-            hold(plan, number, s.jobs[number], s.clock.now_s, -1)
+            _keep(plan, s, number, -1)
+
+
+@compiled_small
+def _keep(plan: ConservativeOnNodes, s: State, number: int, sign: int) -> None:
+    """Take a reservation from the plan and from what will be powered (-1), or give it back (1)."""
+    hold(plan, number, s.jobs[number], s.clock.now_s, sign)
+    if not is_fixed(s.capacity):
+        s.clock.slots = _hold_units(s, whole(s.clock.slots), number, sign)
+
+
+@compiled
+def _reserve(plan: ConservativeOnNodes, s: State, machine: Nodes, number: int) -> None:
+    """Reserve the earliest start at which nodes have room, within what will be powered, as long as requested."""
+    job = s.jobs[number]
+    job.planned_s = nodes_from_s(plan, machine, number, job, s.clock.now_s)
+    if not is_fixed(s.capacity):
+        from_s = -np.inf
+        while from_s < job.planned_s:
+            from_s = job.planned_s
+            powered_s = _room_from_s(s, whole(s.clock.slots), number, from_s)
+            job.planned_s = nodes_from_s(plan, machine, number, job, powered_s) if powered_s > from_s else from_s
+    choose_nodes(plan, machine, number, job)
+    _keep(plan, s, number, -1)
 
 
 @compiled
 def _start_due_on_nodes(plan: ConservativeOnNodes, s: State, machine: Nodes) -> float:
     """`start_due` on nodes: a job takes those that the placement prefers, beside the reservations of all others. [s]"""
     c, i, next_s, head, limited = s.clock, s.clock.first, np.inf, -1, is_limited(s)
+    machine.counts.is_planned = 1
     while i < c.last:
         number = whole(s.queue.job[i])
         job = s.jobs[number]
@@ -258,6 +294,7 @@ def _start_due_on_nodes(plan: ConservativeOnNodes, s: State, machine: Nodes) -> 
         else:
             next_s = min(next_s, job.planned_s)
         i += 1
+    machine.counts.is_planned = 0  # a suspended job resumes wherever there is room
     return float(next_s)
 
 

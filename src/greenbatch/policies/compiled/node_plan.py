@@ -205,26 +205,24 @@ def _room(
 
 
 @compiled
-def reserve_nodes(plan: ConservativeOnNodes, machine: Nodes, number: int, job: Job, now_s: float) -> None:
-    """Reserve the earliest start at which enough nodes have room as long as requested; nodes in the fixed order.
+def nodes_from_s(plan: ConservativeOnNodes, machine: Nodes, number: int, job: Job, from_s: float) -> float:
+    """Earliest start, not before a time, at which enough nodes have room as long as a job requests. [s]
 
     Row k of ``machine.ranked`` is node k: the chunks that it had room for when last looked at, and the first start
     that may have room for more. Until then, that number can only fall, so few nodes are looked at again.
     """
-    demand, from_s, bounds = machine.demands[number], now_s, machine.ranked
+    demand, bounds = machine.demands[number], machine.ranked
     lasts_s = job.requested_s + plan.totals.boot_s
     for k in range(machine.nodes.shape[0]):
         bounds[k].key = -np.inf
-    while _bound(plan, machine, number, from_s, lasts_s, False) < demand.chunks or (
-        _bound(plan, machine, number, from_s, lasts_s, True) < demand.chunks
+    while from_s < np.inf and (
+        _bound(plan, machine, number, from_s, lasts_s, False) < demand.chunks
+        or _bound(plan, machine, number, from_s, lasts_s, True) < demand.chunks
     ):
-        next_s = np.inf
+        from_s = np.inf
         for k in range(machine.nodes.shape[0]):
-            next_s = min(next_s, bounds[k].key)
-        from_s = next_s
-    job.planned_s = from_s
-    _choose(plan, machine, number, from_s, from_s + lasts_s)
-    hold(plan, number, job, now_s, -1)
+            from_s = min(from_s, bounds[k].key)
+    return float(from_s)
 
 
 @compiled
@@ -241,10 +239,14 @@ def _bound(
 
 
 @compiled
-def _choose(plan: ConservativeOnNodes, machine: Nodes, number: int, from_s: float, to_s: float) -> None:
-    """Write the first nodes that have room to the reservation of a job; each keeps room for its largest chunk."""
+def choose_nodes(plan: ConservativeOnNodes, machine: Nodes, number: int, job: Job) -> None:
+    """Write the first nodes, in the fixed order, that have room from the planned start of a job to its reservation.
+
+    Each keeps room for its largest chunk. A job without a start reserves none.
+    """
     demand, k, at = machine.demands[number], 0, whole(plan.reserved_from[number])
-    left = whole(demand.chunks)
+    from_s, left = job.planned_s, whole(demand.chunks) if job.planned_s < np.inf else 0
+    to_s = from_s + (job.requested_s + plan.totals.boot_s)
     while left > 0:
         which = whole(machine.lists[k].order)
         room, _ = _room(plan, machine, which, demand, from_s, to_s)
