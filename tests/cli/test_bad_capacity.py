@@ -194,7 +194,7 @@ def test_a_machine_that_is_always_powered(tmp_path: Path, capsys: pytest.Capture
     assert said.endswith("this machine does not have (use a scenario with cluster.gpus or [cluster.capacity])")
 
 
-@pytest.mark.parametrize("scheduler", ["rolling", "qos+green"])
+@pytest.mark.parametrize("scheduler", ["rolling"])
 def test_scheduler_that_does_not_know_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], scheduler: str) -> None:
     site = MACHINE.replace('file = "jobs.csv"', 'file = "jobs.csv"\npower = { kind = "per-unit" }')
     said = _said(tmp_path, capsys, scenario=site + '[site]\nkind = "synthetic"\ndays = 3\n', scheduler=scheduler)

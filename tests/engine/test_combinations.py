@@ -34,8 +34,9 @@ from greenbatch.workload import Outage, Workload
 CASES = int(os.environ.get("COMBINATIONS", "60"))
 SCHEDULERS = (
     "fcfs+easy", "sjf+none", "wfp3+first-fit", "f2+green:sigma=300", "slurm-multifactor:age=10:fairshare=100+easy",
-    "fcfs+conservative", "min-min", "max-min", "lptpn:sigma=300", "cheapest-start:horizon=60:tick=7",
-    "green-threshold:tick=7:limit=60", "foresee:horizon=60:tick=7:slowdown=900:limit=40", "sjf+easy+worst-fit",
+    "fcfs+conservative", "fcfs+easy-green-order", "min-min", "max-min", "lptpn:sigma=300",
+    "cheapest-start:horizon=60:tick=7", "green-threshold:tick=7:limit=60",
+    "foresee:horizon=60:tick=7:slowdown=900:limit=40", "sjf+easy+worst-fit",
     "rolling:futures=1:horizon=3600", "ga:evaluations=60+easy", "f2+easy+charge", "gas-marl-plus@default",
     "cost-aware-plus@hpc2n", "green-threshold:tick=7:limit=60+none+worst-fit",
     "foresee:horizon=60:tick=7:slowdown=900:limit=40+none+best-fit", "rolling:futures=1:horizon=3600+none+pack",

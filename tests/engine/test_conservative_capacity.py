@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,49 +91,66 @@ def test_a_suspended_job_resumes_on_all_of_its_nodes() -> None:
     assert outcome.end_s.tolist() == [25, 18, 18]
 
 
+CASES = settings(max_examples=40, deadline=None)
+
+
 @pytest.mark.parametrize("suspends", ["never", "power"])
-@settings(max_examples=25, deadline=None)
+@CASES
 @given(data=st.data())
 def test_nodes_against_a_second_implementation(suspends: Any, data: st.DataObject) -> None:
     nodes = [node._replace(speed=1.0) for node in data.draw(node_lists())]
     jobs = [job._replace(exclusive=False) for job in data.draw(job_lists(nodes))]
     levels = data.draw(level_lists(sum(n.processors for n in nodes), sum(n.gpus for n in nodes)))
-    check(jobs, nodes, levels, cluster_of(nodes), suspends, data.draw(st.sampled_from(sorted(SCORES))))
+    policy = data.draw(st.sampled_from(sorted(SCORES)))
+    check(workload_of(jobs), cluster_of(nodes), plain_machine(jobs, nodes, levels, policy, suspends), policy)
 
 
 @pytest.mark.parametrize("suspends", ["never", "power"])
-@settings(max_examples=25, deadline=None)
+@CASES
 @given(data=st.data())
 def test_a_pool_with_gpus_is_one_large_node(suspends: Any, data: st.DataObject) -> None:
-    count, levels = data.draw(st.integers(1, 12)), data.draw(level_lists(6, 3))
+    jobs, levels, policy = (
+        data.draw(pool_jobs()),
+        data.draw(level_lists(6, 3)),
+        data.draw(st.sampled_from(sorted(SCORES))),
+    )
+    plain = plain_machine(jobs, [Node(6, 3)], levels, policy, suspends)
+    check(workload_of(jobs), Cluster.of_units(6, 3), plain, policy)
+
+
+@st.composite
+def pool_jobs(draw: Any) -> list[Job]:
+    """Jobs for a pool of 6 processors and 3 GPUs, as those that ask for the one node of a cluster."""
+    count = draw(st.integers(1, 12))
 
     def whole(low: int, high: int) -> list[int]:
-        return data.draw(st.lists(st.integers(low, high), min_size=count, max_size=count))
+        return draw(st.lists(st.integers(low, high), min_size=count, max_size=count))
 
-    jobs = [
+    rows = zip(whole(0, 40), whole(1, 12), whole(1, 15), whole(1, 6), whole(0, 3), strict=True)
+    return [
         Job(float(submit), float(ran), float(max(ran, asked)), processors, nodes=1, gpus=gpus)
-        for submit, ran, asked, processors, gpus in zip(
-            whole(0, 40), whole(1, 12), whole(1, 15), whole(1, 6), whole(0, 3), strict=True
-        )
+        for submit, ran, asked, processors, gpus in rows
     ]
-    pool = Cluster.of_units(6, 3)
-    check(jobs, [Node(6, 3)], levels, pool, suspends, data.draw(st.sampled_from(sorted(SCORES))))
 
 
-def check(jobs: list[Job], nodes: list[Node], levels: Any, cluster: Cluster, suspends: Any, policy: str) -> None:
+def plain_machine(
+    jobs: list[Job], nodes: list[Node], levels: Any, policy: str, suspends: str, backfill: str = "conservative",
+    key: Any = (),
+) -> PoweredMachine:  # fmt: skip
+    return PoweredMachine(
+        jobs, nodes, SCORES[policy], backfill, "first", per_instant=True, completion_first=True, levels=levels,
+        suspends=suspends == "power", key=list(key),
+    )  # fmt: skip
+
+
+def check(jobs: Workload, cluster: Cluster, plain: PoweredMachine, policy: str) -> None:
     """The same spans, nodes and first reservations."""
-    time_s, processors, gpus = map(np.array, zip(*levels, strict=True))
+    time_s, processors, gpus = map(np.array, zip(*plain.levels, strict=True))
     powered = Capacity(time_s=time_s, processors=processors, gpus=gpus)
-    pools = Pools(suspends=suspends, victim="latest-start")
+    pools = Pools(suspends="power" if plain.suspends else "never", victim="latest-start")
     rules = Rules(event_rule="per_instant", ties="completion_first", pools=pools)
-    machine = Cluster.of_nodes(cluster.groups, powered=powered) if cluster.on_nodes else Cluster.of_units(
-        cluster.processors, cluster.gpus, powered=powered
-    )  # fmt: skip
-    outcome = simulate(workload_of(jobs), machine, None, rules, scheduler(f"{policy}+conservative"))
-    plain = PoweredMachine(
-        jobs, nodes, SCORES[policy], "conservative", "first", per_instant=True, completion_first=True, levels=levels,
-        suspends=suspends == "power",
-    )  # fmt: skip
+    machine = replace(cluster, powered=powered)
+    outcome = simulate(jobs, machine, None, rules, scheduler(f"{policy}+{plain.backfill}"))
     plain.run()
     wanted = sorted(each for each in plain.spans if each[1] != each[2])
     assert [*zip(*(each.tolist() for each in outcome.spans), strict=True)] == [span[:3] for span in wanted]

@@ -20,6 +20,8 @@ class PoweredMachine(Machine):
     """Time to be suspended and to resume."""
     suspends: bool = True
     """Jobs start although it is known that less will be powered; else conservative backfilling waits."""
+    key: list[float] = field(default_factory=list)
+    """The order in which jobs overtake that must end before the reservation, for such backfillings."""
     suspended: list[int] = field(default_factory=list)  # the oldest suspension first
     begun_s: dict[int, float] = field(default_factory=dict)
     asked_s: dict[int, float] = field(default_factory=dict)
@@ -124,8 +126,8 @@ class PoweredMachine(Machine):
         for head in self.ranked(queue):
             if (parts := self.place_now(head)) is not None:
                 self.start(head, parts)
-            elif self.backfill in ("none", "easy"):
-                if self.backfill == "easy":
+            elif self.backfill != "first-fit":
+                if self.backfill != "none":
                     self.overtake(head, queue)
                 else:
                     self.reserve(head)
@@ -144,8 +146,8 @@ class PoweredMachine(Machine):
 
     def overtake(self, head: int, queue: list[int]) -> None:
         shadow_s, then, spare = self.reserve(head)
-        for j in queue:
-            if j == head or j in self.start_s:
+        for j in sorted(queue, key=lambda j: self.key[j]) if self.key else queue:
+            if j == head or j in self.start_s or (self.key and self.now_s + self.jobs[j].requested_s >= shadow_s):
                 continue
             outlives, own = self.now_s + self.jobs[j].requested_s > shadow_s, self.own(j)
             if outlives and (own[0] > spare[0] or own[1] > spare[1]):
@@ -177,21 +179,23 @@ class PoweredMachine(Machine):
         return True
 
     def plan(self, j: int) -> Stay:
-        """As on nodes that are all powered, at ends and levels, within what is expected to be powered."""
+        """As on nodes that are all powered, at ends and levels, within what is expected to be powered.
+
+        Where jobs ask for processors of any nodes only, that is all that counts.
+        """
         stays = self.stays(but=j)
         who = [*self.running, *(k for k in self.reserved if k != j)]  # in the order of `stays`
         others = [(stay, self.takes(k)) for stay, k in zip(stays, who, strict=True)]
         for time_s in sorted({self.now_s, *(stay.to_s for stay in stays if stay.to_s > self.now_s), *self.later()}):
-            parts = self.place(j, self.fixed_order(), self.situations(j, time_s, stays))
+            parts: list[Part] | None = [Part(j, 0, *[self.jobs[j].processors] * 2, 0, 0)]  # the node does not matter
+            if not self.counts_only:
+                parts = self.place(j, self.fixed_order(), self.situations(j, time_s, stays))
             if parts is not None and self.stays_powered(j, time_s, others):
                 return Stay(time_s, time_s + self.jobs[j].requested_s, self.hold(parts))
         raise AssertionError("a job that never fits")
 
     def reserve_all(self) -> None:
-        """Since what is powered changes, every reservation is made anew at every event; then those that are due start.
-
-        Where jobs ask for processors of any nodes only, these have room whenever enough are free.
-        """
+        """Since what is powered changes, all reservations are made anew at every event; then those due start."""
         for j in [*self.ranked(self.reserved), *(j for j in self.waiting if j not in self.reserved)]:
             self.reserved[j] = self.plan(j)
             self.first_reservation_s.setdefault(j, self.reserved[j].from_s)

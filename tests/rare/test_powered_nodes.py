@@ -28,7 +28,9 @@ pytestmark = pytest.mark.plain
 
 RULES: dict[str, Any] = {"event_rule": "per_instant", "ties": "completion_first"}
 READY = ("packer", "random-action:seed=3:of=allowed", "random-action:of=fitting")
-SCHEDULERS = ("qos+none", "hvf+first-fit", "fcfs+easy", "sjf+none", "sjf+easy", "wfp3+first-fit", *READY)
+SCHEDULERS = (
+    "qos+none", "hvf+first-fit", "fcfs+easy", "sjf+none", "sjf+easy", "wfp3+first-fit", "f1+easy-green-order", *READY,
+)  # fmt: skip
 
 
 def on_nodes(workload: Workload, groups: list[NodeGroup], capacity: Capacity, pools: Pools | None, name: str,

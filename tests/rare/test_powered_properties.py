@@ -58,7 +58,9 @@ POOLS = st.builds(
     suspends=st.sampled_from(["never", "power", "swap"]), suspend_s=st.sampled_from([0.0, 1.0]),
     victim=st.sampled_from(["lowest-value", "latest-due", "shortest-remaining", "longest-remaining", "latest-start"]),
 )  # fmt: skip
-SCHEDULERS = ("qos+none", "hvf+first-fit", "fcfs+easy", "sjf+none", "wfp3+first-fit", "packer")
+SCHEDULERS = (
+    "qos+none", "hvf+first-fit", "fcfs+easy", "sjf+none", "wfp3+first-fit", "packer", "f1+easy-green-order",
+)  # fmt: skip
 
 
 def run(workload: Workload, capacity: Capacity, pools: Pools, name: str) -> Outcome:
@@ -135,7 +137,8 @@ def test_only_work_since_the_last_checkpoint_is_lost(
 
 @given(
     workload=workloads(gpus=0), limits=st.booleans(),
-    name=st.sampled_from(["fcfs+none", "sjf+easy", "fcfs+easy", "f1+none", "wfp3+easy", "sjf+first-fit"]),
+    name=st.sampled_from(["fcfs+none", "sjf+easy", "fcfs+easy", "f1+none", "wfp3+easy", "sjf+first-fit",
+                          "f1+easy-green-order"]),
 )  # fmt: skip
 @settings(max_examples=60, deadline=None)
 def test_full_capacity_is_the_ordinary_pool(workload: Workload, limits: bool, name: str) -> None:

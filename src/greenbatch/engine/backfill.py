@@ -160,7 +160,7 @@ def _backfill_otherwise(s: State, head: int) -> None:
 def backfill_arrival(s: State, head: int) -> None:
     """Try only the job that arrived last: no other job can have become eligible since the last pass."""
     position = s.clock.last - 1
-    if may_start(s, position, latest_end_s(s), head):
+    if s.queue.job[position] != head and may_start(s, position, latest_end_s(s), head):  # the arrival may be rejected
         _start_candidate(s, position, head)
 
 

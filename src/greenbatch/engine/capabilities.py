@@ -22,9 +22,6 @@ from greenbatch.engine.tables import read_table
 from greenbatch.errors import InputError
 from greenbatch.workload import Workload
 
-WITHOUT = {"capacity": "the capacity", "gpus": "cluster.gpus"}
-"""What a machine without a feature lacks, for messages."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class No:
@@ -206,7 +203,7 @@ def refuse(
     (no, name, feature), known = found, capabilities().features
     values = {
         "name": told, "part": known.get(name, told), "feature": known.get(feature, feature), "set": features[feature],
-        "without": WITHOUT.get(feature, ""), "value": features.get(name, ""),
+        "value": features.get(name, ""),
     }  # fmt: skip
     raise InputError(no.problem.format(**values), field=no.field or told, fix=no.fix.format(**values))
 
