@@ -246,7 +246,6 @@ def test_a_bound_knows_no_supply_of_ones_own() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"power_on": "on-demand"}, "power_on: is on-demand, and nodes of which only some are powered do not boot yet"),
         ({"contention": "irmasim-v1"}, "contention: is irmasim-v1, which counts operations"),
     ],
 )

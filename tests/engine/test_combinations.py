@@ -316,10 +316,10 @@ def check_books(case: Case, outcome: Outcome) -> None:
         received = found.renewable_j + found.grid_j + found.discharged_j
         assert received == pytest.approx(found.load_j + found.charged_j + found.curtailed_j, rel=1e-9)
         assert min(found) >= -1e-9 * received
-    if (case.cluster.on_nodes and outcome.switching is None) or case.cluster.machine_processors:
+    if case.cluster.on_nodes or case.cluster.machine_processors:
         use = energy_use(outcome)
         at, held_s = outcome.profile_time_s[:-1], np.diff(outcome.profile_time_s)
-        within = (at >= np.nanmin(outcome.start_s)) & (at < outcome.last_s)
+        within = (at >= np.nanmin(outcome.start_s)) & (at < outcome.last_s) | (outcome.switching is not None)
         drawn_j = float(outcome.profile_load_w[:-1][within] @ held_s[within])
         by_itself_j = use.idle_j.sum() + (0.0 if case.cluster.on_nodes else use.static_j.sum())
         assert by_itself_j + use.job_j.sum() == pytest.approx(drawn_j, rel=1e-9, abs=1e-6)

@@ -17,8 +17,8 @@ PER_EVENT, PER_INSTANT, PER_KIND = range(3)
 # Kinds of events of the simulation (Clock.event); a new slot of the supply at which only storage is commanded.
 ARRIVAL, COMPLETION, WAKE_UP, NOTHING, SLOT = range(5)
 # Kinds of entries of the log (Event.kind): a job starts because the policy chose it, starts ahead of a blocked job,
-# ends, gets its first reservation, or is committed to start next; a node, or power, is switched; storage is commanded;
-# a job is suspended, or resumes.
-START, BACKFILL, END, PROMISE, COMMIT, SWITCH, CHARGE, SUSPEND, RESUME = range(9)
+# ends, gets its first reservation, or is committed to start next; a job that has just started or resumed begins to run
+# later, once its nodes are up; a node, or power, is switched; storage is commanded; a job is suspended, or resumes.
+START, BACKFILL, END, PROMISE, COMMIT, BEGIN, SWITCH, CHARGE, SUSPEND, RESUME = range(10)
 # Kinds of actions (step.Action): start a job, wait, command storage, or suspend a running job.
 START_JOB, WAIT, COMMAND, SUSPEND_JOB = range(4)

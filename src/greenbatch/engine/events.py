@@ -12,7 +12,7 @@ import numpy as np
 
 from greenbatch.engine import codes
 from greenbatch.engine.capacity.admission import admit, on_end, on_start, on_submit
-from greenbatch.engine.capacity.levels import is_beyond
+from greenbatch.engine.capacity.levels import end_of_run_s, is_beyond
 from greenbatch.engine.capacity.units import hold
 from greenbatch.engine.capacity.value import asked_s, count_service
 from greenbatch.engine.limits import has_limit, next_opening_s
@@ -106,10 +106,10 @@ def start(s: State, position: int, kind: int, outlives: bool) -> int:
     begin_s, power_w = begins_s(s.machine, number, c.now_s), running_w(s.machine, number, job.power_w)
     add_running(s.ending, s.expected, c, job, number, power_w, begin_s, run_s)
     update_ends(s.machine, s.ending, c)
-    hold(s.capacity, s.machine, number)
     c.started += 1
     c.commanding, c.charges = s.rules.commands > 0, 0
     note(s.log, c, kind, number, s.machine.totals.load_w)
+    hold(s.capacity, s, number)
     return following
 
 
@@ -245,9 +245,11 @@ def next_event(s: State, wake_s: float) -> int:
     arrival_s = next_arrival_s(s)
     expect_ends(s.machine, s.ending, c, arrival_s)
     completion_s = next_completion_s(s.ending, c)
-    if arrival_s == np.inf and completion_s == np.inf and wake_s == np.inf:
+    next_s = min(arrival_s, completion_s, wake_s)
+    if is_beyond(s.capacity, next_s, completion_s):
+        switch_until(s, end_of_run_s(s.capacity))
         return codes.NOTHING
-    if is_beyond(s.capacity, min(arrival_s, completion_s, wake_s), completion_s):
+    if next_s == np.inf:
         return codes.NOTHING
     switch_until(s, _switches_until_s(s, min(arrival_s, wake_s)))
     completion_s = next_completion_s(s.ending, c)

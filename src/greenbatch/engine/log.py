@@ -15,7 +15,7 @@ from numba import types
 
 from greenbatch.engine.capacity.levels import most_moves
 from greenbatch.engine.capacity.varying import Varying
-from greenbatch.engine.codes import BACKFILL, CHARGE, END, OK, PROMISE, RESUME, START, SUSPEND, SWITCH
+from greenbatch.engine.codes import BACKFILL, BEGIN, CHARGE, END, OK, PROMISE, RESUME, START, SUSPEND, SWITCH
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.power_states import most_switches
 from greenbatch.engine.power.protocol import is_commanded
@@ -44,7 +44,7 @@ def is_full(log: Table[Event], clock: Clock, switches: int) -> bool:
     return clock.logged + 3 * (clock.last - clock.first) + clock.running + switches + 8 > log.shape[0]
 
 
-_MOVES = (START, BACKFILL, SUSPEND, RESUME, END)
+_MOVES = (START, BACKFILL, SUSPEND, RESUME, BEGIN, END)
 
 
 class Columns(NamedTuple):

@@ -10,11 +10,12 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy import Site
+from greenbatch.engine.capacity.levels import end_of_run_s
 from greenbatch.engine.capacity.varying import FINISHED, Varying
-from greenbatch.engine.codes import END, SUSPEND
+from greenbatch.engine.codes import BEGIN, END, SUSPEND
 from greenbatch.engine.log import Readings
 from greenbatch.engine.machine.dvfs import levels_of
-from greenbatch.engine.machine.node_tables import Nodes
+from greenbatch.engine.machine.node_tables import BOOTING, ON, STOPPING, Nodes
 from greenbatch.engine.power.protocol import is_commanded
 from greenbatch.engine.records import Floats, Int32s, Ints
 from greenbatch.engine.rules import Rules
@@ -151,6 +152,8 @@ class Switching:
 
     on_s: Floats
     """For how long it was on, boots and shutdowns excluded, shape (m,). [s]"""
+    dark_s: Floats
+    """For how much of that it drew no idle power because not all is powered, shape (m,). [s]"""
     energy_j: Floats
     """Energy of its boots and shutdowns, shape (m,). [J]"""
     begin_s: Floats
@@ -161,12 +164,21 @@ class Switching:
     """What the node draws meanwhile. [W]"""
 
 
-def _switching_of(nodes: Any, switched: Sequence[Any]) -> Switching:
-    """What switching did, from the nodes at the end and the log of their switches.
+def _switching_of(machine: Nodes, switched: Sequence[Any], until_s: float) -> Switching:
+    """What switching did until the end of the run, from the nodes then and the log of their switches.
 
     A node boots, shuts down and is down, in turn; one that needs no time to boot is logged as booting only where it
-    does so at once, when it is down.
+    does so at once, when it is down. At the end all are down, unless the rules end the run before.
     """
+    nodes: Any = machine.nodes
+    on, up, down = (np.flatnonzero(nodes["phase"] == phase) for phase in (ON, BOOTING, STOPPING))
+    until_s = until_s if on.size or up.size or down.size else np.inf
+    on_s, dark_s, energy_j = nodes["on_s"].copy(), nodes["dark_s"].copy(), nodes["switching_j"].copy()
+    on_s[on] += until_s - nodes["on_since_s"][on]
+    dark_s[on] += nodes["dark"][on] * (until_s - machine.counts.dimmed_s)
+    for which, power_w in ((up, "boot_w"), (down, "stop_w")):
+        energy_j[which] -= nodes[power_w][which] * np.maximum(nodes["switch_s"][which] - until_s, 0.0)
+    still_s = (nodes["switch_s"] - nodes["boot_s"])[up]
     rows = np.concatenate(switched)
     rows = rows[np.argsort(rows["job"], kind="stable")]
     is_first = np.append(True, rows["job"][1:] != rows["job"][:-1])[: len(rows)]
@@ -176,12 +188,12 @@ def _switching_of(nodes: Any, switched: Sequence[Any]) -> Switching:
     _, first, row = np.unique(node, return_index=True, return_inverse=True)
     turn, boots = np.arange(len(rows)) - first[row], nodes["boot_s"][node] > 0
     phase = np.where(boots, turn % 3, 1 + turn % 2)
-    up, down = phase == 0, phase == 1
+    booted, stops = phase == 0, phase == 1
+    end_s = np.concatenate([time_s[booted], time_s[stops] + nodes["stop_s"][node[stops]], nodes["switch_s"][up]])
     return Switching(
-        on_s=nodes["on_s"].copy(), energy_j=nodes["switching_j"].copy(),
-        begin_s=np.concatenate([time_s[up] - nodes["boot_s"][node[up]], time_s[down]]),
-        end_s=np.concatenate([time_s[up], time_s[down] + nodes["stop_s"][node[down]]]),
-        power_w=np.concatenate([nodes["boot_w"][node[up]], nodes["stop_w"][node[down]]]),
+        on_s=on_s, dark_s=dark_s, energy_j=energy_j, end_s=np.minimum(end_s, until_s),
+        begin_s=np.concatenate([time_s[booted] - nodes["boot_s"][node[booted]], time_s[stops], still_s]),
+        power_w=np.concatenate([nodes["boot_w"][node[booted]], nodes["stop_w"][node[stops]], nodes["boot_w"][up]]),
     )  # fmt: skip
 
 
@@ -191,13 +203,16 @@ def _stays_of(capacity: Varying, moves: Sequence[Any]) -> tuple[Stays, Ints]:
     With the number of each span in order of time, shape (m,), of all that began.
     """
     rows = np.concatenate(moves)
+    late = np.flatnonzero(rows["kind"] == BEGIN)  # each follows the start or the resumption that it is about
+    rows["time_s"][late - 1] = rows["value"][late]
+    rows = np.delete(rows, late)
     order = np.argsort(rows["job"], kind="stable")
     job, time_s, kind = (rows[name][order] for name in ("job", "time_s", "kind"))
     begins = np.flatnonzero((kind != END) & (kind != SUSPEND))
     follows = np.minimum(begins + 1, len(job) - 1)
     is_closed = (begins + 1 < len(job)) & (job[follows] == job[begins])
     end_s = np.where(is_closed, time_s[follows], np.nan)
-    is_real = time_s[begins] != end_s
+    is_real = time_s[begins] < np.where(is_closed, end_s, capacity.counts.end_s)
     kept, tables = begins[is_real], cast(Any, capacity.jobs)
     number = np.cumsum((rows["kind"] != END) & (rows["kind"] != SUSPEND)) - 1
     stays = Stays(
@@ -241,16 +256,22 @@ def outcome_of(
     nodes: Any = state.machine if isinstance(state.machine, Nodes) else None
     varies = isinstance(state.capacity, Varying)
     stays, spans = _stays_of(state.capacity, readings.moves) if varies else (None, None)
+    ends_s = end_of_run_s(state.capacity) if varies else np.inf
+    start_s = read.start_s if nodes is None else nodes.demands["begin_s"].copy()
+    if varies:
+        first_s = cast(Any, state.capacity.jobs)["first_start_s"]
+        start_s = np.where(first_s >= ends_s, np.nan, first_s)  # what still boots at the end has not started
+    until_s = ends_s if ends_s < np.inf else float(state.clock.now_s)
     killed = _killed(state, workload, cluster) if nodes is None else int(nodes.counts.killed)
     return Outcome(
         scheduler=name, workload=workload, cluster=cluster, site=site, rules=rules,
-        start_s=read.start_s if nodes is None or varies else nodes.demands["begin_s"].copy(), end_s=read.end_s,
+        start_s=start_s, end_s=read.end_s,
         promised_start_s=read.promised_s,
         profile_time_s=read.profile_time_s[:steps], profile_load_w=read.profile_load_w[:steps],
         profile_command_w=read.profile_command_w[:steps] if is_commanded(state.power) else None,
         decisions=chosen, killed=killed, stays=stays,
         placements=None if nodes is None else _placements_of(readings.placed, workload.processors, spans),
-        switching=_switching_of(nodes.nodes, readings.switched) if nodes and nodes.counts.on_demand else None,
+        switching=_switching_of(nodes, readings.switched, until_s) if nodes and nodes.counts.on_demand else None,
         dvfs_level=nodes.demands["dvfs_level"].copy() if nodes and len(levels_of(cluster)) > 1 else None,
         start_order=read.order[:started],
     )  # fmt: skip

@@ -178,7 +178,8 @@ def _idle_j(outcome: Outcome, placed: Placements, idle_w: Floats, busy_s: Floats
     """Energy of each node while nothing ran on it, boots and shutdowns included, shape (m,). [J]"""
     first_s, last_s = _span_s(outcome)
     if outcome.switching is not None:
-        return idle_w * np.maximum(outcome.switching.on_s - busy_s, 0.0) + outcome.switching.energy_j
+        switching = outcome.switching
+        return idle_w * np.maximum(switching.on_s - switching.dark_s - busy_s, 0.0) + switching.energy_j
     if outcome.cluster.powered is not None and outcome.cluster.power_on == "always":
         lit = _lit(outcome, placed)
         first_s, last_s = (float(each) for each in lit(np.array([first_s, last_s])))

@@ -11,6 +11,7 @@ import numpy as np
 from greenbatch.engine.capacity.admission import may_act
 from greenbatch.engine.capacity.expected import units_at
 from greenbatch.engine.capacity.varying import NO_LIMIT, CapacityPart, Varying
+from greenbatch.engine.machine.power_states import longest_boot_s
 from greenbatch.engine.machine.reservation import reserve_for, room_from
 from greenbatch.engine.power.slots import next_edge_s
 from greenbatch.engine.records import MachineTotals
@@ -40,10 +41,11 @@ def next_level_s(capacity: Varying, now_s: float) -> float:
 def most_moves(capacity: Varying, totals: MachineTotals) -> int:
     """Largest number of entries that a change of the capacity leaves in the log.
 
-    Each suspended job may resume, and each running one be suspended and resume, at one instant.
+    Each suspended job may resume, and each running one be suspended and resume, at one instant; each may
+    have to boot nodes.
     """
     running = min(totals.processors, capacity.jobs.shape[0])
-    return int(2 * (running + capacity.counts.suspended) + 8)
+    return int(3 * (running + capacity.counts.suspended) + 8)
 
 
 @variant(Varying, otherwise=False)
@@ -59,6 +61,12 @@ def is_beyond(capacity: Varying, next_s: float, completion_s: float) -> bool:
     return bool(next_s > end_s or (next_s == end_s and completion_s > end_s))
 
 
+@variant(Varying, otherwise=np.inf)
+def end_of_run_s(capacity: Varying) -> float:
+    """When the run ends, whatever is left; infinite if it lasts until the last job ends. [s]"""
+    return float(capacity.counts.end_s)
+
+
 # ---------------------------------------------------------------- starts
 
 
@@ -67,13 +75,13 @@ def stays_powered(capacity: Varying, s: State, job: int) -> bool:
     """Whether a job that fits now still does at every known change of capacity while it is expected to run.
 
     It must be powered now, and fit beside the jobs that run now, by their requested ends, at every change within the
-    known horizon.
+    known horizon, also if its nodes take the longest boot.
     """
     counts, levels, own, totals = capacity.counts, capacity.levels, capacity.jobs[job], s.machine.totals
     if own.processors > totals.free or own.gpus > totals.free_gpus:
         return False
     k = counts.level + 1
-    until_s = s.clock.now_s + min(s.jobs[job].requested_s, counts.horizon_s)
+    until_s = s.clock.now_s + min(s.jobs[job].requested_s + longest_boot_s(s.machine), counts.horizon_s)
     if counts.suspends > 0 or k >= levels.shape[0] or levels[k].time_s >= until_s:
         return True
     return min(_left_beside(capacity, s, job, ahead_now(capacity, s), until_s)) >= 0
@@ -143,7 +151,8 @@ def reserve_within_levels(capacity: Varying, s: State, job: int, from_s: float) 
 def _leaves_spare(capacity: Varying, s: State, job: int, at_s: float, ahead: Ahead) -> bool:
     """Whether a job fits from a time on; fills in the least that it leaves to others while it runs."""
     counts, own, clock, totals = capacity.counts, capacity.jobs[job], s.clock, s.machine.totals
-    until_s = at_s + min(own.requested_s, counts.horizon_s) if counts.suspends == 0 else at_s
+    lasts_s = min(own.requested_s + longest_boot_s(s.machine), counts.horizon_s)
+    until_s = at_s + lasts_s if counts.suspends == 0 else at_s
     clock.spare, totals.spare_gpus = _left_beside(capacity, s, job, ahead, until_s)
     return clock.spare >= 0 and totals.spare_gpus >= 0
 

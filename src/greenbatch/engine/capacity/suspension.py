@@ -21,6 +21,7 @@ from greenbatch.engine.capacity.value import SUSPENSIONS
 from greenbatch.engine.capacity.varying import RUNNING, SUSPENDED, CapacityCounts, Varying
 from greenbatch.engine.machine.interruption import fits_instead, go_on, on_level, set_aside
 from greenbatch.engine.machine.placement import drawn
+from greenbatch.engine.machine.power_states import begins_s
 from greenbatch.engine.machine.preview import running_w
 from greenbatch.engine.machine.rates import update_ends
 from greenbatch.engine.machine.resources import fits, give, take
@@ -55,7 +56,7 @@ def on_instant(capacity: Varying, s: State) -> None:
         totals.free += level.processors - counts.powered
         totals.free_gpus += level.gpus - counts.gpus
         counts.powered, counts.gpus, counts.level = whole(level.processors), whole(level.gpus), k
-        on_level(s.machine, whole(totals.processors) - counts.powered, level.idle_w)
+        on_level(s.machine, whole(totals.processors) - counts.powered, level.idle_w, c.now_s)
         log.note(s.log, c, codes.SWITCH, -1, totals.load_w)
     if counts.seen != k:
         expect(s)
@@ -116,13 +117,15 @@ def suspend(s: State, row: int) -> None:
     """Suspend the running job in a row of ``expected``.
 
     When it resumes, it first takes the time to be suspended and to resume, once for each suspension: what is left of
-    the time of an earlier one is void, and that time is not work, so it cannot be lost.
+    the time of an earlier one is void, and that time is not work, so it cannot be lost. Nor is the time that its nodes
+    boot; one that is suspended meanwhile has done nothing.
     """
     c, capacity = s.clock, s.capacity
     counts = capacity.counts
     if s.rules.accrue:
         events.accrue(s)
-    span_s = c.now_s - s.expected[row].start_s
+    begin_s = s.expected[row].start_s
+    span_s = max(c.now_s - begin_s, 0.0)
     done = running.remove_running(s.ending, s.expected, c, row)
     number = whole(done.job)
     job, own = s.jobs[number], capacity.jobs[number]
@@ -132,13 +135,14 @@ def suspend(s: State, row: int) -> None:
     if counts.checkpoint_s > 0.0:  # the work since the last checkpoint is lost
         kept_s = np.floor(worked_s / counts.checkpoint_s) * counts.checkpoint_s if counts.checkpoint_s < np.inf else 0.0
         lost_s = worked_s - kept_s
-    more_s = lost_s - max(begun_s - span_s, 0.0) + cost_s - c.now_s
+    more_s = lost_s - max(begun_s - span_s, 0.0) + cost_s - max(c.now_s, begin_s)
     lost = lost_s / worked_s if worked_s > 0.0 else 0.0
     job.run_s = set_aside(s.machine, number, done.end_s + more_s, lost, c.now_s)
     job.requested_s = done.requested_end_s + more_s
     give(s.machine, number, whole(job.processors), job.power_w, c.now_s, c.running == 0)
     update_ends(s.machine, s.ending, c)
     own.processors, own.gpus = own.most, own.most_gpus
+    own.first_start_s = np.nan if own.first_start_s > c.now_s else own.first_start_s
     own.place = SUSPENDED
     own.suspensions += 1
     capacity.service[SUSPENSIONS] += 1.0
@@ -165,11 +169,11 @@ def _resume_all(s: State) -> None:
         run_s = go_on(s.machine, number, job.run_s / rate, counts.suspend_s + counts.resume_s)
         run_s = min(run_s, job.requested_s) if s.rules.kill else run_s
         capacity.jobs[number].place = RUNNING
-        hold(capacity, s.machine, number)
-        power_w = running_w(s.machine, number, job.power_w)
-        running.add_running(s.ending, s.expected, c, job, number, power_w, c.now_s, run_s)
+        begin_s, power_w = begins_s(s.machine, number, c.now_s), running_w(s.machine, number, job.power_w)
+        running.add_running(s.ending, s.expected, c, job, number, power_w, begin_s, run_s)
         update_ends(s.machine, s.ending, c)
         log.note(s.log, c, codes.RESUME, number, s.machine.totals.load_w)
+        hold(capacity, s, number)
     counts.suspended = kept
 
 

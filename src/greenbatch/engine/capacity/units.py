@@ -6,18 +6,26 @@ On nodes, a job that has its nodes alone takes all of their processors. ``otherw
 from __future__ import annotations
 
 from greenbatch.engine.capacity.varying import CapacityPart, Varying
+from greenbatch.engine.codes import BEGIN
+from greenbatch.engine.log import note
 from greenbatch.engine.machine.interruption import taken
-from greenbatch.engine.machine.resources import Machine
+from greenbatch.engine.machine.power_states import begins_s
 from greenbatch.engine.records import Clock, MachineTotals
+from greenbatch.engine.state import State
 from greenbatch.machine_code.compile import compiled_small, whole
 from greenbatch.machine_code.variants import variant
 
 
 @variant(Varying)
-def hold(capacity: Varying, machine: Machine, job: int) -> None:
-    """Note what a job takes that has been placed."""
-    own = capacity.jobs[job]
-    own.processors, own.gpus = taken(machine, job, whole(own.processors), whole(own.gpus))
+def hold(capacity: Varying, s: State, job: int) -> None:
+    """Note what a job takes that has just started or resumed, and when it begins to run: once its nodes are up."""
+    own, now_s = capacity.jobs[job], s.clock.now_s
+    own.processors, own.gpus = taken(s.machine, job, whole(own.processors), whole(own.gpus))
+    own.begin_s = begins_s(s.machine, job, now_s)
+    if not own.first_start_s < now_s:  # it has not run before
+        own.first_start_s = own.begin_s
+    if own.begin_s > now_s:
+        note(s.log, s.clock, BEGIN, job, own.begin_s)
 
 
 @variant(Varying, otherwise=lambda capacity, job, processors: (processors, 0))

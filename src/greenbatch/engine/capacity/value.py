@@ -50,8 +50,9 @@ def _count_until(capacity: Varying, ending: Table[Ending], clock: Clock, until_s
         late = min(max((until_s - own.due_s) / counts.tick_s, 0.0), ticks)
         service[LATE_RUNNING_TICKS] += late
         rate = own.value * counts.tick_s / own.requested_s
-        service[PROGRESS] += rate * (ticks - late)
-        service[LATE_PROGRESS] += rate * late
+        runs = min(max((until_s - own.begin_s) / counts.tick_s, 0.0), ticks)
+        service[PROGRESS] += rate * max(runs - late, 0.0)
+        service[LATE_PROGRESS] += rate * min(late, runs)
     service[UNTIL] = until_s
 
 

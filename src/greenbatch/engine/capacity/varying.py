@@ -47,7 +47,9 @@ class JobState:
     due_s: float
     """Submission + run time / QoS (Eq. 3.1)."""
     first_start_s: float
-    """NaN before."""
+    """When it first runs; NaN before it starts."""
+    begin_s: float
+    """When its present span begins to run, later than its start if nodes boot for it."""
     requested_s: float
     processors: Int32
     """Those that it takes, while it runs; else those that it may take at most."""

@@ -45,19 +45,19 @@ def fits_instead(machine: Nodes, job: int, processors: int, running: int) -> boo
 
 
 @compiled_small
-def _idle_at(machine: Machine, off: int, idle_w: float) -> None:
+def _idle_at(machine: Machine, off: int, idle_w: float, now_s: float) -> None:
     totals = machine.totals
     totals.load_w += idle_w - totals.base_power_w
     totals.base_power_w, totals.off = idle_w, off
 
 
 @variant(Nodes, otherwise=_idle_at)
-def on_level(machine: Nodes, off: int, idle_w: float) -> None:
-    """Let so many processors be off from now on; the idle machine draws ``idle_w`` then. [W]"""
+def on_level(machine: Nodes, off: int, idle_w: float, now_s: float) -> None:
+    """Let so many processors be off from now on; the idle machine draws ``idle_w`` then, if its nodes are on. [W]"""
     machine.totals.off = off
     if machine.counts.always_on:
         machine.totals.base_power_w = idle_w
-        dim(machine)
+    dim(machine, now_s)
 
 
 @variant(Nodes, otherwise=lambda machine, job, left_s, lost, now_s: left_s)

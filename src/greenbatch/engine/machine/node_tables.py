@@ -51,6 +51,10 @@ class Node(MemoryContention):
     """For how long it was on before, boots and shutdowns excluded, if nodes boot on demand."""
     switching_j: float
     """Energy of its boots and shutdowns so far."""
+    dark: float
+    """The part of its idle power that it does not draw, see `power_states.dim`; only where nodes boot on demand."""
+    dark_s: float
+    """The sum of that over time, until `NodeTotals.dimmed_s`."""
     switch_s: float
     """When its boot or shutdown ends, or its shutdown begins; infinite if nothing is due."""
     free: Int32
@@ -201,6 +205,8 @@ class NodeTotals:
     """Number of nodes that the next job takes before others."""
     off_w: float
     """Idle power that empty nodes do not draw because not all is powered, see `power_states.dim`."""
+    dimmed_s: float
+    """Since when."""
 
 
 class Listed:

@@ -23,7 +23,7 @@ from greenbatch.engine.machine.node_tables import (
     waking_w,
 )
 from greenbatch.engine.machine.placement import RANDOM, key
-from greenbatch.engine.machine.power_states import draw, idle_load_w, power_up, rest
+from greenbatch.engine.machine.power_states import dim, draw, idle_load_w, power_up, rest
 from greenbatch.engine.machine.resources import fits, fits_beside, give, take
 from greenbatch.engine.ranked import sort_ranked
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
@@ -162,6 +162,8 @@ def _bandwidth(machine: Nodes, demand: Demand, node: Node) -> float:
     if machine.counts.contention == V1:
         operations = np.round(demand.work_s * machine.counts.ops_per_s)
         return float(demand.volume_mb / (operations / (node.gflops * 1e3 * 1e6 * demand.pace)))
+    if demand.volume_mb == 0.0:  # perhaps of a job that was suspended when its work was done
+        return 0.0
     return float(demand.volume_mb / (demand.work_s / (node.speed * demand.pace)))
 
 
@@ -312,14 +314,21 @@ def take_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s:
     demand.is_booting = demand.begin_s > now_s
     if demand.is_booting == 0:
         draw(machine, job, 1)
+    if machine.totals.off > 0:
+        dim(machine, now_s)
     return speed * demand.pace
 
 
 @give.register(Nodes)
 def give_nodes(machine: Nodes, job: int, processors: int, power_w: float, now_s: float, is_last: bool) -> None:
     """Release the nodes of a job; an empty node or machine is reset, so that rounding does not add up."""
-    draw(machine, job, -1)
+    demand = machine.demands[job]
+    if demand.is_booting == 0:
+        draw(machine, job, -1)
+    demand.is_booting = 0
     _release(machine, job, now_s)
+    if machine.totals.off > 0:
+        dim(machine, now_s)
     if is_last:
         machine.totals.load_w = idle_load_w(machine)
 

@@ -31,25 +31,33 @@ def draw(machine: Nodes, job: int, sign: int) -> None:
         if before == 0 or node.drawing == 0:
             totals.load_w += sign * (node.static_w - node.idle_w)
         row = whole(share.of_job)
-    if totals.off > 0:
-        dim(machine)
 
 
 @compiled
-def dim(machine: Nodes) -> None:
-    """Deduct the idle power of what is off: processors of empty nodes, of all alike, while not all are powered.
+def dim(machine: Nodes, now_s: float) -> None:
+    """Deduct the idle power of processors that are not powered: from now on, until anything changes on a node.
 
-    If there are fewer of them than are off, all empty nodes are: a node on which a job runs draws its whole power.
+    Nodes that are off count first: they draw nothing. The others are processors of empty nodes that are on, of all
+    alike. If there are fewer of them, all empty nodes are off: a node of a job draws its whole power, and so does one
+    that boots or shuts down.
     """
-    counts, totals, empty, empty_w = machine.counts, machine.totals, 0, 0.0
+    counts, off, empty, empty_w = machine.counts, whole(machine.totals.off), 0, 0.0
     for number in range(machine.nodes.shape[0]):
         node = machine.nodes[number]
-        if node.drawing == 0:
+        if node.phase == OFF:
+            off -= node.processors
+        elif node.phase == ON and node.jobs == 0:
             empty += node.processors
             empty_w += node.idle_w
-    off_w = empty_w * min(1.0, totals.off / empty) if empty > 0 else 0.0
-    totals.load_w += counts.off_w - off_w
-    counts.off_w = off_w
+    dark = min(1.0, max(off, 0) / empty) if empty > 0 else 0.0
+    machine.totals.load_w += counts.off_w - empty_w * dark
+    counts.off_w = empty_w * dark
+    if counts.on_demand:
+        for number in range(machine.nodes.shape[0]):
+            node = machine.nodes[number]
+            node.dark_s += node.dark * (now_s - counts.dimmed_s)
+            node.dark = dark if node.phase == ON and node.jobs == 0 else 0.0
+        counts.dimmed_s = now_s
 
 
 @compiled
@@ -102,9 +110,13 @@ def _enter(machine: Nodes, number: int, phase: int, now_s: float) -> None:
 
 @compiled_small
 def rest(machine: Nodes, number: int, now_s: float) -> None:
-    """Note when a node on which nothing runs any more is to be shut down."""
+    """Note when a node is to be shut down that no job has any more.
+
+    It goes on to boot if it does, and does not boot again if it shuts down.
+    """
     node, counts = machine.nodes[number], machine.counts
-    if counts.on_demand:
+    node.boots_again = 0
+    if counts.on_demand and node.phase == ON:
         node.switch_s = max(now_s, node.on_since_s + node.min_on_s)
         counts.next_switch_s = min(counts.next_switch_s, node.switch_s)
 
@@ -112,12 +124,13 @@ def rest(machine: Nodes, number: int, now_s: float) -> None:
 @compiled
 def idle_load_w(machine: Nodes) -> float:
     """Power of the machine while nothing runs. [W]"""
-    if machine.counts.on_demand == 0:
-        return float(machine.totals.base_power_w)
+    counts = machine.counts
+    if counts.on_demand == 0:
+        return float(machine.totals.base_power_w - (0.0 if counts.always_on else counts.off_w))
     load_w = 0.0
     for number in range(machine.nodes.shape[0]):
         load_w += powers_w(machine.nodes[number])[machine.nodes[number].phase]
-    return load_w
+    return float(load_w - counts.off_w)
 
 
 @compiled
@@ -183,7 +196,11 @@ def switch(machine: Nodes, now_s: float) -> int:
     else:  # it has booted
         _enter(machine, number, ON, now_s)
         _begin_jobs(machine, number, now_s)
+        if node.jobs == 0:  # its jobs have been suspended meanwhile
+            rest(machine, number, now_s)
     _find_next_switch(machine)
+    if machine.totals.off > 0:
+        dim(machine, now_s)
     return number
 
 
