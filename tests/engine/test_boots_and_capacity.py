@@ -181,6 +181,20 @@ def test_a_job_of_more_value_takes_the_nodes_of_another() -> None:
     check_energy(outcome)
 
 
+@pytest.mark.parametrize(("power_on", "cap_w"), [("always", 280.0), ("on-demand", 340.0)])
+def test_no_job_is_swapped_out_for_one_that_a_cap_forbids_on_the_nodes_of_both(power_on: Any, cap_w: float) -> None:
+    """The second job takes all nodes: 3 x 60 W and 36 + 80 W, or 3 x 80 W once they may shut down."""
+    groups = [replace(GROUP, count=2), replace(GROUP, name="b", count=1, processors=4, power_per_processor_w=20.0)]
+    powered = Capacity(time_s=np.zeros(1), processors=np.array([8]), gpus=np.array([0]))
+    cluster = Cluster.of_nodes(groups, power_on=power_on, powered=powered)
+    jobs = jobs_of(submit_s=[0, 5], run_time_s=[20, 20], processors=[4, 8], value=[1.0, 9.0])
+    outcome = run(jobs, cluster, Pools(suspends="swap", resume_s=1.0, end_s=60.0), "hvf+none", power_cap_w=cap_w)
+    assert outcome.stays is not None
+    assert outcome.stays.suspensions.tolist() == [0, 0]
+    assert outcome.end_s[0] == outcome.start_s[0] + 20
+    assert np.isnan(outcome.start_s[1])
+
+
 @pytest.mark.parametrize("end_s", [40.0, 60.0, 80.0, 130.0, 175.0, 1000.0])
 def test_energy_until_a_run_ends_with_nodes_that_are_on(end_s: float) -> None:
     """A node boots, runs a job, idles and shuts down, or is cut short in any of these."""

@@ -8,6 +8,7 @@ from greenbatch.engine.capacity.admission import is_admitted, may_act
 from greenbatch.engine.capacity.levels import next_level_s, reserve_ahead, stays_powered
 from greenbatch.engine.import_limit import is_within_limit, leaves_power, next_limit_s, reserve_within_limit
 from greenbatch.engine.machine.competition import is_held_back
+from greenbatch.engine.machine.nodes import lend
 from greenbatch.engine.machine.power_states import next_switch_s
 from greenbatch.engine.machine.resources import fits, next_change_s
 from greenbatch.engine.outages import next_end_s, open_from_s
@@ -74,7 +75,9 @@ def allows_instead(s: State, job: int, row: int) -> bool:
     running, totals = s.expected[row], s.machine.totals
     power_w, load_w = running.power_w, totals.load_w
     running.power_w, totals.load_w = 0.0, load_w - power_w
+    lend(s.machine, whole(running.job), 1)
     allowed = _is_allowed(s, job)
+    lend(s.machine, whole(running.job), -1)
     running.power_w, totals.load_w = power_w, load_w
     return bool(allowed)
 

@@ -363,7 +363,7 @@ def _release(machine: Nodes, job: int, now_s: float) -> None:
     counts.killed += unfinished
 
 
-@compiled
+@variant(Nodes)
 def lend(machine: Nodes, job: int, sign: int) -> None:
     """Count what a running job takes as free (``sign`` 1), or as taken again (-1); nothing else changes."""
     row = whole(machine.demands[job].first)
