@@ -14,11 +14,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from greenbatch.cluster import Capacity, Cluster, NodeGroup
 from greenbatch.energy import Storage
 from greenbatch.energy.grid import Grid
 from greenbatch.engine.observe.reward_terms import FINISHED_VALUE, TERMS, codes_of
 from greenbatch.engine.outcome import Outcome
+from greenbatch.engine.pools import Pools
+from greenbatch.engine.program import Program
+from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Start
+from greenbatch.engine.views.session import Session
 from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import InputError
 from greenbatch.learning.runs.plan import make_plan
@@ -27,6 +33,7 @@ from greenbatch.presets.preset import check, preset
 from greenbatch.presets.term_names import FORMER, current, in_key
 from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.schedulers import scheduler
+from greenbatch.workload import Workload
 
 OF_GRID = ("energy_cost", "energy_cost_per_kwh", "carbon_kg")
 
@@ -156,6 +163,46 @@ def test_every_term_ends_with_the_value_of_its_metric_on_nodes(
     }  # fmt: skip
     for term, metric in known.items():
         assert values[term] == pytest.approx(0.0 if term in undefined else metrics[metric], rel=1e-9), term
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize("power_on", ["always", "on-demand"])
+def test_every_term_ends_with_the_value_of_its_metric_where_jobs_are_suspended(power_on: Any) -> None:
+    """On nodes of which not all are powered: an environment starts what a session does, and counts all spans."""
+    suspensions = 0
+    for seed in range(4):
+        random, n = np.random.default_rng(seed), 15
+        columns = {"submit_s": np.sort(random.integers(0, 60, 3 * n)), "requested_time_s": np.full(3 * n, 12)}
+        for name, most in (("run_time_s", 9), ("processors", 7), ("power_w", 40)):
+            columns[name] = random.integers(1, most, 3 * n)
+        level = np.array([6, *random.integers(0, 7, 17), 6])
+        powered = Capacity(time_s=5.0 * np.arange(19), processors=level, gpus=0 * level)
+        group = NodeGroup(
+            name="a", count=3, processors=2, static_power_w=60.0, idle_fraction=0.5, power_per_processor_w=9.0,
+            **SWITCHES,
+        )  # fmt: skip
+        rules = Rules(pools=Pools(suspends="power", suspend_s=float(seed % 2)), event_rule="per_instant")
+        question = replace(
+            load_scenario("ineps/adaptability-memory"), workload=Workload.from_columns("random", columns), rules=rules,
+            cluster=Cluster.of_nodes([group], power_on=power_on, powered=powered), site=None,
+        )  # fmt: skip
+        env = BatchEnv(question, every_term("rlscheduler"), environments=1, jobs=n, backfill="easy")
+        program = Program(name="driven", backfill="easy", settings=dict(env.preset.settings))
+        session, seen = Session(question.window(n, n), question.cluster, None, rules, program), env.reset([n])
+        while len(seen.environment):
+            row = int(random.choice(np.flatnonzero(seen.selectable)))
+            assert session.view() is not None
+            session.apply(Start(row))
+            seen, _, _ = env.step(np.array([[row, 0]]))
+        assert session.view() is None
+        outcome = session.outcome()
+        np.testing.assert_array_equal(outcome.start_s, env.starts_s[0])
+        metrics, values = evaluate(outcome), dict(zip(env.terms, env.values[0].tolist(), strict=True))
+        for term, each in TERMS.items():
+            if each.metric is not None:
+                assert values[term] == pytest.approx(np.nan_to_num(metrics[each.metric]), rel=1e-9), term
+        suspensions += int(outcome.stays.suspensions.sum())  # type: ignore[union-attr]
+    assert suspensions > 5
 
 
 def test_terms_are_metrics_under_their_names_and_codes_are_used_once() -> None:

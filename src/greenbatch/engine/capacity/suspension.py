@@ -137,6 +137,8 @@ def suspend(s: State, row: int) -> None:
         lost_s = worked_s - kept_s
     more_s = lost_s - max(begun_s - span_s, 0.0) + cost_s - max(c.now_s, begin_s)
     lost = lost_s / worked_s if worked_s > 0.0 else 0.0
+    own.work_s = job.run_s if own.suspensions == 0 else own.work_s
+    own.ran_s += span_s
     job.run_s = set_aside(s.machine, number, done.end_s + more_s, lost, c.now_s)
     job.requested_s = done.requested_end_s + more_s
     give(s.machine, number, whole(job.processors), job.power_w, c.now_s, c.running == 0)

@@ -69,6 +69,21 @@ def worth_of(capacity: Varying, job: int, time_s: float) -> tuple[float, float, 
     return (own.value, max((time_s - own.due_s) / tick_s, 0.0), own.value * tick_s / own.requested_s)
 
 
+@variant(Varying, otherwise=lambda capacity, job, begin_s, end_s, work_s: (begin_s, end_s - begin_s, work_s))
+def run_of(capacity: Varying, job: int, begin_s: float, end_s: float, work_s: float) -> tuple[float, float, float]:
+    """When a job that has ended first ran [s], for how long in all its spans [s], and its run time as submitted. [s]
+
+    Args:
+        capacity: the capacity.
+        job: row of the job.
+        begin_s: when its last span began. [s]
+        end_s: its end. [s]
+        work_s: the work that was left of it then. [s]
+    """
+    own = capacity.jobs[job]
+    return (own.first_start_s, own.ran_s + (end_s - begin_s), own.work_s if own.suspensions > 0 else work_s)
+
+
 @variant(Varying, otherwise=lambda capacity, job, requested_s: requested_s)
 def asked_s(capacity: Varying, job: int, requested_s: float) -> float:
     """Requested time of a job as submitted, from the one that is left of it, which suspensions change. [s]"""

@@ -50,6 +50,10 @@ class JobState:
     """When it first runs; NaN before it starts."""
     begin_s: float
     """When its present span begins to run, later than its start if nodes boot for it."""
+    ran_s: float
+    """How long it ran in earlier spans."""
+    work_s: float
+    """Its run time as submitted, once it has been suspended."""
     requested_s: float
     processors: Int32
     """Those that it takes, while it runs; else those that it may take at most."""

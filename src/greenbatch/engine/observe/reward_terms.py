@@ -21,7 +21,7 @@ import numpy as np
 from greenbatch.energy.units import JOULES_PER_KWH
 from greenbatch.engine.capacity import value as service
 from greenbatch.engine.capacity.suspension import suspended_job
-from greenbatch.engine.capacity.value import service_figure, worth_of
+from greenbatch.engine.capacity.value import run_of, service_figure, worth_of
 from greenbatch.engine.codes import END
 from greenbatch.engine.events import accrue
 from greenbatch.engine.machine.power_states import begins_s
@@ -88,18 +88,19 @@ def _count_jobs(s: State, totals: RewardTotals, user_of: Ints, users: Table[User
         if event.kind > END or (event.kind == END) != late:
             continue
         job, start_s = s.jobs[event.job], event.time_s
-        run_s = job.run_s
+        run_s, paused_s = job.run_s, 0.0
         if late:
-            start_s = begins_s(s.machine, whole(event.job), start_s)
-            run_s = event.time_s - start_s
-            totals.jobs_j += (run_s - job.run_s) * job.power_w
-            totals.window_work_s += (run_s - job.run_s) * job.processors / s.machine.totals.processors
+            begin_s = begins_s(s.machine, whole(event.job), start_s)
+            start_s, run_s, work_s = run_of(s.capacity, whole(event.job), begin_s, event.time_s, job.run_s)
+            paused_s = event.time_s - start_s - run_s
+            totals.jobs_j += (run_s - work_s) * job.power_w
+            totals.window_work_s += (run_s - work_s) * job.processors / s.machine.totals.processors
         wait_s = start_s - job.submit_s
-        bounded = _bounded_slowdown(wait_s, run_s)
+        bounded = _bounded_slowdown(wait_s + paused_s, run_s)
         totals.bounded_slowdown += bounded
         totals.wait_s += wait_s
-        totals.turnaround_s += wait_s + run_s
-        totals.slowdown += (wait_s + run_s) / run_s
+        totals.turnaround_s += wait_s + paused_s + run_s
+        totals.slowdown += (wait_s + paused_s + run_s) / run_s
         totals.work_s += run_s * job.processors
         totals.largest_end_s = max(totals.largest_end_s, event.time_s if late else start_s + run_s)
         user = user_of[event.job]
