@@ -281,3 +281,14 @@ def test_boots_that_take_no_time_change_nothing_but_the_energy_of_what_idles() -
             np.testing.assert_array_equal(getattr(ours, column), getattr(always, column))
         check_energy(ours)
         assert drawn_j(ours) <= drawn_j(always) + 1e-6
+
+
+def test_nodes_that_are_switched_on_at_their_first_use_count_first_until_then() -> None:
+    """n0 runs until 50 s and idles; from 60 s on 6 of 12 processors lack power, from 80 s on 10, from 105 s on 4."""
+    jobs = jobs_of(submit_s=[0, 100], run_time_s=[50, 10], processors=[4, 8])
+    cluster = replace(machine(NODES, {0: 12, 60: 6, 80: 2, 100: 12, 105: 8}), power_on="first-use")
+    outcome = run(jobs, cluster, COSTS)
+    assert load_of(outcome) == {0: 140, 50: 50, 80: 25, 100: 280, 110: 100}
+    use = energy_use(outcome)
+    assert use.idle_j.tolist() == [30 * 50 + 20 * 25, 0, 0]
+    assert use.idle_j.sum() + use.job_j.sum() == pytest.approx(drawn_j(outcome))

@@ -150,11 +150,16 @@ def _shared(outcome: Outcome, placed: Placements, clock: Clock | None = None) ->
     return use._replace(job_j=np.bincount(job, weights=use.job_j, minlength=len(jobs)).astype(np.float64))
 
 
-def _lit(outcome: Outcome, placed: Placements) -> Clock:
+def _lit(outcome: Outcome, placed: Placements, on_from_s: Floats) -> Clock:
     """A clock that runs as fast as the part of the empty nodes that is powered.
 
-    While not all of a machine of nodes is powered, processors of empty nodes are off, of all alike, see
-    `machine.power_states.dim`.
+    While not all of a machine of nodes is powered, processors of empty nodes are off, of all alike, after those of
+    nodes that are not switched on yet, see `machine.power_states.dim`.
+
+    Args:
+        outcome: the run.
+        placed: its placements.
+        on_from_s: when each node is switched on: at a begin, at the end of the run, or -inf; shape (m,). [s]
     """
     cluster, levels, (_, start_s, end_s) = outcome.cluster, outcome.cluster.capacity_levels, outcome.spans
     size = _of_each(cluster, "processors")
@@ -166,9 +171,12 @@ def _lit(outcome: Outcome, placed: Placements) -> Clock:
     edges_s = np.unique(np.concatenate([time_s, levels.time_s, _span_s(outcome)]))
     taken = np.zeros(len(edges_s))
     np.add.at(taken, np.searchsorted(edges_s, time_s), size[node] * (begins * 1.0 - ends))
-    empty = cluster.processors - np.cumsum(taken)
+    here = np.zeros(len(edges_s))
+    np.add.at(here, np.searchsorted(edges_s, on_from_s), size)
+    on = np.cumsum(here)
+    empty = on - np.cumsum(taken)
     level = np.maximum(np.searchsorted(levels.time_s, edges_s, side="right") - 1, 0)
-    off = cluster.processors - levels.processors[level]
+    off = np.maximum(on - levels.processors[level], 0.0)
     lit = 1.0 - np.minimum(1.0, np.divide(off, empty, out=np.zeros(len(off)), where=empty > 0))
     reading_s = np.append(0.0, np.cumsum(lit[:-1] * np.diff(edges_s)))
     return lambda each: np.asarray(np.interp(each, edges_s, reading_s))
@@ -180,15 +188,16 @@ def _idle_j(outcome: Outcome, placed: Placements, idle_w: Floats, busy_s: Floats
     if outcome.switching is not None:
         switching = outcome.switching
         return idle_w * np.maximum(switching.on_s - switching.dark_s - busy_s, 0.0) + switching.energy_j
-    if outcome.cluster.powered is not None and outcome.cluster.power_on == "always":
-        lit = _lit(outcome, placed)
-        first_s, last_s = (float(each) for each in lit(np.array([first_s, last_s])))
-        busy_s = _shared(outcome, placed, lit).node[:, BUSY_S]
-    on_s = np.full(len(idle_w), last_s - first_s)
+    on_from_s = np.full(len(idle_w), -np.inf)
     if outcome.cluster.power_on == "first-use":
-        switched_on_s = np.full(len(idle_w), last_s)
-        np.minimum.at(switched_on_s, placed.node, outcome.spans[1][placed.span])
-        on_s = last_s - switched_on_s
+        on_from_s = np.full(len(idle_w), last_s)
+        np.minimum.at(on_from_s, placed.node, outcome.spans[1][placed.span])
+    from_s = np.maximum(on_from_s, first_s)
+    on_s = last_s - from_s
+    if outcome.cluster.powered is not None:
+        lit = _lit(outcome, placed, on_from_s)
+        on_s = lit(np.array([last_s])) - lit(from_s)
+        busy_s = _shared(outcome, placed, lit).node[:, BUSY_S]
     return np.asarray(idle_w * np.maximum(on_s - busy_s, 0.0))
 
 
