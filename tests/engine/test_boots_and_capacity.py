@@ -13,9 +13,13 @@ from hypothesis import strategies as st
 from greenbatch.cluster import Capacity, Cluster, NodeGroup
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.pools import Pools
+from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
+from greenbatch.engine.views.interface import Start, Wait
+from greenbatch.engine.views.session import Session
 from greenbatch.metrics.energy_use import energy_use
+from greenbatch.policies.futures import Sampler
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -292,3 +296,16 @@ def test_nodes_that_are_switched_on_at_their_first_use_count_first_until_then() 
     use = energy_use(outcome)
     assert use.idle_j.tolist() == [30 * 50 + 20 * 25, 0, 0]
     assert use.idle_j.sum() + use.job_j.sum() == pytest.approx(drawn_j(outcome))
+
+
+def test_futures_learn_nothing_from_a_job_that_is_suspended_while_its_node_boots() -> None:
+    """Its start lies ahead: it has not run for part of its request."""
+    jobs = jobs_of(submit_s=[0, 0], run_time_s=[50, 50], processors=[4, 4])
+    session = Session(jobs, machine(ONE, {0: 4, 30: 0, 400: 4}), None, Rules(pools=COSTS), Program(name="any"))
+    sampler, running = Sampler(0.0, 1), []
+    while (view := session.view()) is not None and view.now_s <= 30.0:
+        sampler.see(view)
+        running.append((view.now_s, view.running.start_s.tolist()))
+        session.apply(Start(0) if len(running) == 1 else Wait())
+    assert running == [(0.0, []), (0.0, [60.0]), (30.0, [])]
+    assert sampler.shares == []
