@@ -173,7 +173,7 @@ def test_every_term_ends_with_the_value_of_its_metric_where_jobs_are_suspended(p
     for seed in range(4):
         random, n = np.random.default_rng(seed), 15
         columns = {"submit_s": np.sort(random.integers(0, 60, 3 * n)), "requested_time_s": np.full(3 * n, 12)}
-        for name, most in (("run_time_s", 9), ("processors", 7), ("power_w", 40)):
+        for name, most in (("run_time_s", 9), ("processors", 7), ("power_w", 40), ("value", 5)):
             columns[name] = random.integers(1, most, 3 * n)
         level = np.array([6, *random.integers(0, 7, 17), 6])
         powered = Capacity(time_s=5.0 * np.arange(19), processors=level, gpus=0 * level)
@@ -201,8 +201,33 @@ def test_every_term_ends_with_the_value_of_its_metric_where_jobs_are_suspended(p
         for term, each in TERMS.items():
             if each.metric is not None:
                 assert values[term] == pytest.approx(np.nan_to_num(metrics[each.metric]), rel=1e-9), term
+        progress = float((outcome.workload.value * outcome.run_s / outcome.workload.requested_time_s).sum())
+        assert values["progress_value"] == pytest.approx(progress), "not while nodes boot"
         suspensions += int(outcome.stays.suspensions.sum())  # type: ignore[union-attr]
     assert suspensions > 5
+
+
+@pytest.mark.plain
+@pytest.mark.parametrize(("nodes", "powered"), [(7, False), (200, False), (200, True)])
+def test_nodes_that_boot_do_not_fill_the_log_of_an_environment(nodes: int, powered: bool) -> None:
+    """However many there are, and however often they are switched."""
+    random, n = np.random.default_rng(0), 15
+    columns = {"submit_s": np.sort(random.integers(0, 60, n)), "run_time_s": random.integers(1, 9, n)}
+    jobs = Workload.from_columns("random", {**columns, "processors": random.integers(1, 7, n)})
+    group = NodeGroup(name="a", count=nodes, processors=2, static_power_w=60.0, boot_s=3.0, shutdown_s=2.0)
+    size = 2 * nodes
+    levels = Capacity(time_s=np.array([0.0, 10.0, 20.0]), processors=np.array([size, 6, size]), gpus=np.zeros(3, int))
+    question = replace(
+        load_scenario("ineps/adaptability-memory"), workload=jobs, site=None,
+        rules=Rules(pools=Pools(suspends="power") if powered else None),
+        cluster=Cluster.of_nodes([group], power_on="on-demand", powered=levels if powered else None),
+    )  # fmt: skip
+    env = BatchEnv(question, preset("rlscheduler"), environments=1, jobs=n, backfill="none")
+    seen = env.reset([0])
+    while len(seen.environment):
+        seen, _, _ = env.step(np.zeros((1, 2), np.int64))
+    outcome = simulate(jobs, question.cluster, None, question.rules, scheduler("fcfs+none"))
+    np.testing.assert_array_equal(env.starts_s[0], outcome.start_s)
 
 
 def test_terms_are_metrics_under_their_names_and_codes_are_used_once() -> None:

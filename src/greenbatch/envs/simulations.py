@@ -12,6 +12,7 @@ from greenbatch.engine.capabilities import refuse
 from greenbatch.engine.capacity.value import UNTIL
 from greenbatch.engine.codes import BACKFILL
 from greenbatch.engine.failures import check
+from greenbatch.engine.machine.power_states import most_switches
 from greenbatch.engine.observe.reward_terms import codes_of
 from greenbatch.engine.observe.stacked import leaves, new_batch, of_jobs, row
 from greenbatch.engine.prepare import prepare
@@ -67,7 +68,7 @@ class Simulations:
         parts = (
             of_jobs(trace.machine, first),
             trace.power,
-            log_rows(2 * jobs + 8 if self._follows_power else jobs),
+            log_rows(2 * jobs + 8 if self._follows_power else jobs) + 2 * int(most_switches(trace.machine)),
             None,
             of_jobs(trace.predictor, first),
         )
@@ -151,12 +152,13 @@ class Simulations:
         """Start of every job, on nodes once they have booted, NaN if it has not been given any, shape (B, n). [s]"""
         states = self.batch.states
         if self._follows_power:
-            first: Floats = states.capacity.jobs["first_start_s"].copy()
-            return first
+            first_s: Floats = states.capacity.jobs["first_start_s"]
+            return np.where(first_s < states.capacity.counts["end_s"][:, None], first_s, np.nan)
+        if self.scenario.cluster.on_nodes:
+            begin_s: Floats = states.machine.demands["begin_s"].copy()
+            return begin_s
         valid = np.arange(states.log.shape[1]) < states.clock.logged[:, None]
         b, k = np.nonzero(valid & (states.log.kind <= BACKFILL))
         starts = np.full(states.jobs.shape, np.nan)
-        job = states.log.job[b, k]
-        on_nodes = self.scenario.cluster.on_nodes
-        starts[b, job] = states.machine.demands.begin_s[b, job] if on_nodes else states.log.time_s[b, k]
+        starts[b, states.log.job[b, k]] = states.log.time_s[b, k]
         return starts

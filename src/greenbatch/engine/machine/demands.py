@@ -90,6 +90,7 @@ def demand_table(cluster: Cluster, workload: Workload) -> Any:
         InputError: a job names a partition that the cluster does not have.
     """
     demands: Any = table_of(Demand, len(workload))
+    demands["begin_s"] = np.nan
     columns = {name: getattr(workload, name).astype(np.float64) for name in Asked._fields if name != "memory_mb"}
     asked = Asked(**columns, memory_mb=memory_mb(workload.requested_memory_kb))
     fill_demands(asked, most_gpus(cluster), demands)

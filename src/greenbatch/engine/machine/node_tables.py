@@ -94,7 +94,7 @@ class Demand:
     power_w: float
     """Its own power, 0 if unknown."""
     begin_s: float
-    """When it begins to run, once it is placed."""
+    """When it begins to run, once it is placed; NaN before."""
     pace: float
     """Speed of its processors at its DVFS level, relative to the highest."""
     draw: float

@@ -402,6 +402,13 @@ def _move_to_end(machine: Nodes, number: int) -> None:
     lists[last].order = number
 
 
+@variant(Nodes, otherwise=False)
+def forget_placed(machine: Nodes) -> bool:
+    """Empty the record of where jobs start; whether there is one, and each job remembers itself when it begins."""
+    machine.counts.placed = 0
+    return True
+
+
 @variant(Nodes, otherwise=True)
 def is_recorded(machine: Nodes) -> bool:
     """Whether there is room to record where the next jobs start.

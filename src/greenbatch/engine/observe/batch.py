@@ -20,6 +20,7 @@ from greenbatch.engine.codes import DELAY_RELEASES, LOG_FULL, NO_DELAY, OK, STAR
 from greenbatch.engine.limits import can_be_chosen
 from greenbatch.engine.machine.node_choice import node_count, prefer_node
 from greenbatch.engine.machine.node_tables import ANY
+from greenbatch.engine.machine.nodes import forget_placed
 from greenbatch.engine.machine.resources import Machine
 from greenbatch.engine.observe import features
 from greenbatch.engine.observe.image import CHANNELS, bytes_of, draw
@@ -236,16 +237,17 @@ def chosen_action(s: State, layout: Layout, row: int, delay: int) -> Action:
 def next_choice(s: State, layout: Layout, seen: Seen, a: int, batch: Batch, b: int) -> bool:
     """`advance_to_choice`, and update what rewards are computed from; whether there is a choice.
 
-    A machine that remembers starts has a log for one step only, which is emptied once it has been read.
+    Where jobs remember their starts, there is a log for one step only, which is emptied once it has been read.
     """
     c, totals = s.clock, batch.totals[b]
     while True:
         going = advance_to_choice(s, layout, seen, a)
-        full = keeps_pools(s.capacity) and c.status == LOG_FULL
+        forgets = bool(forget_placed(s.machine) or keeps_pools(s.capacity))
+        full = forgets and c.status == LOG_FULL
         if not (going or full):
             count_service(s.capacity, s.ending, c, True)
         update_totals(s, totals, batch.user_of[b], batch.users[b], layout.terms, batch.values[b])
-        if keeps_pools(s.capacity):
+        if forgets:
             c.logged = totals.read = 0
         if not full:
             return going
