@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from greenbatch.cluster import Capacity, Cluster, NodeGroup
+from greenbatch.energy import Grid, Site
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.program import Program
@@ -240,17 +241,21 @@ POOLS = st.builds(
 
 
 @given(
-    rows=ROWS, levels=powered(), pools=POOLS, cap_w=st.sampled_from([0, 300, 400]),
+    rows=ROWS, levels=powered(), pools=POOLS, cap_w=st.sampled_from([0, 300, 400]), imports=st.booleans(),
     name=st.sampled_from(["hvf+none", "fcfs+easy", "sjf+first-fit", "wfp3+easy"]),
 )  # fmt: skip
 @settings(max_examples=150, deadline=None)
 def test_work_is_conserved_and_power_and_energy_are_kept(
-    rows: list[tuple[int, ...]], levels: dict[float, int], pools: Pools, cap_w: int, name: str
+    rows: list[tuple[int, ...]], levels: dict[float, int], pools: Pools, cap_w: int, imports: bool, name: str
 ) -> None:
+    """Without a limit, under a cap, or under a limit of imports in the dark."""
     submit_s, run_s, processors, power_w, value = (np.array(each, float) for each in zip(*sorted(rows), strict=True))
     power_w = np.minimum(power_w, 40.0) if cap_w == 300 else power_w
     jobs = jobs_of(submit_s=submit_s, run_time_s=run_s, processors=processors.astype(int), power_w=power_w, value=value)
-    outcome = run(jobs, machine(GROUP, levels), pools, name, power_cap_w=float(cap_w), event_rule="per_instant")
+    rules = Rules(pools=pools, power_cap_w=0.0 if imports else float(cap_w), event_rule="per_instant")
+    grid = Grid(currency="EUR", import_price=np.array([0.1]), import_limit_w=float(cap_w or 1e6), over_limit="hold")
+    site = Site(name="dark", step_s=5.0, sources_w={"sun": np.array([0.0])}, repeat=True, grid=grid)
+    outcome = simulate(jobs, machine(GROUP, levels), site if imports else None, rules, scheduler(name))
     job, start_s, end_s = outcome.spans
     assert np.isfinite(outcome.end_s).all()
     if cap_w:
