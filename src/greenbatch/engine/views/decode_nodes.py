@@ -69,7 +69,7 @@ class MachineOfViews:
         if all(len(set(map(len, part))) == 1 for part in parts):
             shown = (running.start_s, running.expected_end_s, running.power_w)
             known = (np.asarray(each, np.float64) for each in shown)
-            found = self._fill(made, self._most_gpus, *known, *map(_typed, (asked, view.nodes, placed)))
+            found = self._fill(made, view.now_s, self._most_gpus, *known, *map(_typed, (asked, view.nodes, placed)))
         if found == NODES_DIFFER:
             problem = "are not those of the cluster, or have more free or in use than there is"
             fix = "give the nodes in the order of the cluster, each with what is free there"
@@ -131,13 +131,14 @@ def _typed(part: Any) -> Any:
 
 
 def _fill(
-    machine: Nodes, most_gpus: int, begin_s: Floats, end_s: Floats, power_w: Floats, asked: Asked, seen: SeenNodes,
+    machine: Nodes, now_s: float, most_gpus: int, begin_s: Floats, end_s: Floats, power_w: Floats, asked: Asked, seen: SeenNodes,
     placed: Placements,
 ) -> int:  # fmt: skip
     """Write the records of a machine; return `FIT`, or why the parts of the view do not fit together.
 
     Args:
         machine: the machine, whose nodes are idle and in no list; its other tables are zero.
+        now_s: the clock. [s]
         most_gpus: GPUs of the node that has most.
         begin_s: when each running job started. [s]
         end_s: when it is to end. [s]
@@ -172,7 +173,7 @@ def _fill(
             return NODES_DIFFER
     machine.counts.off_w = 0.0
     if machine.totals.off > 0:
-        dim(machine)  # what is deducted of the load that the view shows
+        dim(machine, now_s)  # what is deducted of the load that the view shows
     return FIT
 
 
@@ -229,7 +230,7 @@ def _fill_share(machine: Nodes, k: int, first: int, placed: Placements) -> None:
 def _compiled(machine: Any) -> Any:
     """`_fill` for machines of a type of Numba's, compiled or loaded from the cache on first use."""
     known, parts = [_column_type(np.float64)] * 3, map(_columns_type, (Asked, SeenNodes, Placements))
-    return entry("machine-of-view", _fill, types.int64(machine, types.int64, *known, *parts))
+    return entry("machine-of-view", _fill, types.int64(machine, types.float64, types.int64, *known, *parts))
 
 
 def _columns_type(part: Any) -> Any:
