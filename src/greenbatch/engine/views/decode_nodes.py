@@ -68,8 +68,8 @@ class MachineOfViews:
         found = UNEQUAL
         if all(len(set(map(len, part))) == 1 for part in parts):
             shown = (running.start_s, running.expected_end_s, running.power_w)
-            known = (np.asarray(each, np.float64) for each in shown)
-            found = self._fill(made, view.now_s, self._most_gpus, *known, *map(_typed, (asked, view.nodes, placed)))
+            known = (float(view.now_s), self._most_gpus, *(np.asarray(each, np.float64) for each in shown))
+            found = self._fill(made, *known, *map(_typed, (asked, view.nodes, placed)))
         if found == NODES_DIFFER:
             problem = "are not those of the cluster, or have more free or in use than there is"
             fix = "give the nodes in the order of the cluster, each with what is free there"
@@ -131,8 +131,8 @@ def _typed(part: Any) -> Any:
 
 
 def _fill(
-    machine: Nodes, now_s: float, most_gpus: int, begin_s: Floats, end_s: Floats, power_w: Floats, asked: Asked, seen: SeenNodes,
-    placed: Placements,
+    machine: Nodes, now_s: float, most_gpus: int, begin_s: Floats, end_s: Floats, power_w: Floats, asked: Asked,
+    seen: SeenNodes, placed: Placements,
 ) -> int:  # fmt: skip
     """Write the records of a machine; return `FIT`, or why the parts of the view do not fit together.
 
