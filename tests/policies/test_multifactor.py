@@ -117,10 +117,17 @@ def test_a_higher_tier_goes_first_whatever_the_priority():
 def test_partitions_need_a_cluster_that_states_them():
     with pytest.raises(InputError, match="states no priority of its partitions"):
         starts("slurm-multifactor:partition=1", BY_PARTITION)
-    driver = ViewDriver(scheduler("slurm-multifactor").program(BY_PARTITION), None, PooledSite(NODES.groups), Rules())
-    view = Session(BY_PARTITION, Cluster.pooled(2), None, Rules(), Program(name="batch system")).view()
-    with pytest.raises(InputError, match="which a view does not show"):
-        driver.decide(view)
+
+
+@pytest.mark.plain
+def test_views_show_the_partitions_of_jobs():
+    """Each view names its waiting jobs and their partitions anew; a driver starts them in the same order."""
+    cluster = PooledSite(Cluster.pooled(2).groups, SITE)
+    driver = ViewDriver(scheduler("slurm-multifactor").program(BY_PARTITION), None, cluster, Rules())
+    session = Session(BY_PARTITION, cluster, None, Rules(), Program(name="batch system"))
+    while (view := session.view()) is not None:
+        session.apply(driver.decide(view))
+    assert session.outcome().start_s.tolist() == [0, 20, 10, 30]
 
 
 def test_conservative_backfilling_is_refused():

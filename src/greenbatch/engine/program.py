@@ -42,6 +42,9 @@ class CompiledPolicy:
     learn: Callable[[Any, Workload, Cluster, Rules], Any] | None = None
     """The decider once more jobs are known, ``(decider, jobs so far, cluster, rules)``, for policies that ``begin``
     derives from the window; None if ``begin`` only reads its size."""
+    of_rows: Callable[[Any, Workload, Cluster], Any] | None = None
+    """The decider for the jobs of a view, ``(decider, waiting and running jobs, cluster)``, for policies that keep
+    something of each job; None for others."""
     wakes_at_supply_changes: bool = False
     """Whether a decision is also due at every change of supply."""
     knows: tuple[str, ...] = ()

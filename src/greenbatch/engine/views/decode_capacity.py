@@ -24,8 +24,13 @@ from greenbatch.engine.views.interface import View
 from greenbatch.workload import Workload
 
 
-def jobs_of(view: View) -> Workload:
-    """The waiting, the suspended and the running jobs of a view, as far as it tells; row k is job k of its state."""
+def jobs_of(view: View, *, attributes: bool = False) -> Workload:
+    """The waiting, the suspended and the running jobs of a view, as far as it tells; row k is job k of its state.
+
+    Args:
+        view: the view.
+        attributes: with the attributes of those that do not run, also if all is powered.
+    """
     queue, running, paused = view.queue, view.running, view.suspended
     requested_s = running.expected_end_s - running.start_s
     requested_s = np.concatenate([queue.requested_time_s, paused.requested_time_s, requested_s])
@@ -35,11 +40,11 @@ def jobs_of(view: View) -> Workload:
         "processors": np.concatenate([queue.processors, paused.processors, running.processors]),
         "power_w": np.concatenate([queue.power_w, paused.power_w, running.power_w]),
     }  # fmt: skip
-    if view.capacity is None:
+    if view.capacity is None and not attributes:
         return Workload.from_columns("view", columns)
     unknown = np.full(len(running.job_id), np.nan)
     for name in ("gpus", "nodes", "exclusive", "partition", "requested_memory_kb", "value", "qos"):
-        held = getattr(view.capacity.running, name, unknown)
+        held = getattr(view.capacity and view.capacity.running, name, unknown)
         columns[name] = np.concatenate([getattr(queue.attributes, name), getattr(paused.attributes, name), held])
     for name in ("gpus", "nodes", "exclusive", "partition"):
         columns[name] = np.where(np.isnan(columns[name]), -1, columns[name])

@@ -162,6 +162,9 @@ class ViewDriver:
         self._learn(view)
         if self._steer is not None:
             self._decider = self._steer(view, self._decider)
+        of_rows = getattr(self.program.decider, "of_rows", None)
+        if of_rows is not None:
+            self._decider = of_rows(self._decider, jobs_of(view, attributes=True), self.cluster)
         memory.longest_s = float(view.queue.requested_time_s.max(initial=memory.longest_s))
         ahead_s = 0.0 if self.program.decider is None else self.program.decider.ahead_s
         more: Any = {"stored": view.storage is not None, "downtimes": self._downtimes}

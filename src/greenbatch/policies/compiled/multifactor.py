@@ -17,7 +17,6 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.cluster.priority import Priority, PriorityWeights
-from greenbatch.engine.capabilities import refuse
 from greenbatch.engine.decide import decide
 from greenbatch.engine.limits import can_be_next
 from greenbatch.engine.program import CompiledPolicy
@@ -186,10 +185,17 @@ def start_highest_priority(decider: Multifactor, s: State) -> None:
 def multifactor_policy(weights: PriorityWeights | None) -> CompiledPolicy:
     """Slurm's multifactor priority with some weights; None: those of the cluster, see `Cluster.priority`."""
 
-    def begin(workload: Workload, cluster: Cluster, _: Rules) -> Multifactor:
+    def of_partitions(workload: Workload, cluster: Cluster) -> tuple[Priority, Floats, Floats]:
         priority: Priority = getattr(cluster, "priority", None) or Priority()
+        return priority, *_of_partitions(workload, priority, weights or priority.weights)
+
+    def of_rows(decider: Multifactor, workload: Workload, cluster: Cluster) -> Multifactor:
+        _, partition, tier = of_partitions(workload, cluster)
+        return decider._replace(partition=partition, tier=tier)
+
+    def begin(workload: Workload, cluster: Cluster, _: Rules) -> Multifactor:
+        priority, partition, tier = of_partitions(workload, cluster)
         used = weights or priority.weights
-        partition, tier = _of_partitions(workload, priority, used)
         return Multifactor(
             np.array([used.age, used.fair_share, used.job_size, used.max_age_s, used.decay_half_life_s,
                       used.favor_small], dtype=np.float64),
@@ -197,7 +203,7 @@ def multifactor_policy(weights: PriorityWeights | None) -> CompiledPolicy:
             np.zeros((min(cluster.processors, len(workload) or _MOST_RUNNING), 5)),
         )  # fmt: skip
 
-    return CompiledPolicy(name="slurm-multifactor", begin=begin)
+    return CompiledPolicy(name="slurm-multifactor", begin=begin, of_rows=of_rows)
 
 
 def _of_partitions(workload: Workload, priority: Priority, weights: PriorityWeights) -> tuple[Floats, Floats]:
@@ -209,8 +215,6 @@ def _of_partitions(workload: Workload, priority: Priority, weights: PriorityWeig
     if not known:
         problem = "weights partitions, but the cluster states no priority of its partitions"
         raise InputError(problem, field="slurm-multifactor", fix="give the slurm.conf as the cluster")
-    if not len(workload):
-        refuse("slurm-multifactor", [("policy", "slurm-multifactor")], {"views": True, "partitions": True})
     largest = max(1, *(each.job_factor for each in known))
     named = {each.name: each for each in known}
     default = next((each for each in known if each.default), None)
