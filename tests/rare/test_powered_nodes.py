@@ -20,7 +20,9 @@ from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.engine.views.interface import Start, Suspend, Wait
 from greenbatch.engine.views.session import Session
+from greenbatch.envs.batch import BatchEnv
 from greenbatch.metrics.energy_use import energy_use
+from greenbatch.scenarios import load_scenario
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -97,6 +99,30 @@ def test_a_ready_job_that_a_limit_forbids_is_no_candidate(name: str, limit: str,
     rules, site = LIMITED[limit]
     outcome = simulate(ready_jobs([1, 1, 1], [1, 1, 1], [60.0, 50.0, 40.0]), cluster, site, rules, scheduler(name))
     assert outcome.start_s.tolist() == [0, 10, 2]
+
+
+def test_an_agent_that_chooses_nodes_waits_where_nothing_fits() -> None:
+    """Nothing is powered before 10 s."""
+    levels = Capacity(time_s=np.array([0.0, 10.0]), processors=np.array([0, 4]), gpus=np.array([0, 0]))
+    outcome = on_nodes(ready_jobs([2], [1], [1.0]), TWO_NODES, levels, None, "ineps-plus@default")
+    assert outcome.start_s.tolist() == [10]
+
+
+def test_an_agent_that_chooses_nodes_sees_the_ready_jobs() -> None:
+    """All wait for the first one. Once the second, which is ready, has started, the last is the next one by QoS."""
+    jobs = ready_jobs([4, 1, 1, 1], [2, 1, 1, 1], [1.0] * 4).with_columns(qos=np.array([1.0, 0.5, 0.2, 0.9]))
+    pools = Pools(ready=1, admission="qos")
+    where = replace(
+        load_scenario("default", overrides={"workload.generator.jobs": 10}), workload=jobs, site=None,
+        cluster=Cluster.of_nodes(TWO_NODES, powered=ALL_ON), rules=Rules(**RULES, pools=pools),
+    )  # fmt: skip
+    env = BatchEnv(where, "ineps-plus", environments=1, jobs=4)
+    seen, order = env.reset([0]), []
+    while len(seen.environment):
+        seen, _, _ = env.step(np.array([[np.argmax(seen.selectable), 0]]))
+        order.append(np.flatnonzero(np.isfinite(env.starts_s[0])).tolist())
+    assert order == [[0], [0, 1], [0, 1, 3], [0, 1, 2, 3]]
+    assert env.starts_s[0].tolist() == [0, 10, 10, 10]
 
 
 def _without_gpus(capacity: Capacity) -> Capacity:

@@ -15,10 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.capabilities import refuse
+from greenbatch.engine.entry_points import step
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.observe.image import unpacked
 from greenbatch.engine.program import Program
 from greenbatch.engine.settings import A_YEAR_S, SEED, Parameter
+from greenbatch.engine.step import wait_until
 from greenbatch.engine.views.decode_nodes import MachineOfViews
 from greenbatch.engine.views.interface import Decision, Start, View, Wait
 from greenbatch.errors import InputError
@@ -116,7 +118,10 @@ class NetworkPolicy:
         self._check_size(int(state.machine.totals.processors))
         self._check_image(state)
         answer = self._answer(observe_state(state, self.layout))
-        carry_out(state, self.layout, answer.row, answer.delay)
+        if answer.row < 0:
+            step("apply", state)(state, *wait_until(np.inf))
+        else:
+            carry_out(state, self.layout, answer.row, answer.delay)
 
     def _answer(self, seen: Seen) -> Answer:
         """Scores and choice for an observation."""

@@ -227,7 +227,7 @@ def chosen_action(s: State, layout: Layout, row: int, delay: int) -> Action:
     if layout.per_node:
         nodes = whole(node_count(s.machine))
         prefer_node(s.machine, whole(row % nodes), ANY)
-        return start_now(whole(s.clock.first + row // nodes))
+        return start_now(whole(choosable_position(s.capacity, s.queue.job, s.clock, whole(row // nodes))))
     chosen = layout.delays[delay]
     position = whole(choosable_position(s.capacity, s.queue.job, s.clock, whole(row)))
     return Action(START_JOB, position, whole(chosen.kind), chosen.amount)

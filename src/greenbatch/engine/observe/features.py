@@ -347,7 +347,7 @@ def fill_pair_rows(s: State, columns: Table[Column], jobs: int, out: Singles, at
         out: float32, shape (>= at + jobs * nodes, k).
         at: first row to write.
     """
-    nodes, first, raw = whole(node_count(s.machine)), s.clock.first, s.scratch.columns[0]
+    nodes, raw = whole(node_count(s.machine)), s.scratch.columns[0]
     for k in range(columns.shape[0]):
         if columns[k].feature < FIRST_PAIR_FEATURE:
             raw_of_queue(s, columns[k].feature, jobs)
@@ -357,7 +357,7 @@ def fill_pair_rows(s: State, columns: Table[Column], jobs: int, out: Singles, at
                     out[at + i * nodes + n, k] = value
     last_end_s, queued_s = fill_nodes(s.machine, s.clock.now_s), queued_work_s(s)
     for i in range(jobs):
-        fill_pairs(s.machine, whole(s.queue.job[first + i]), s.clock.now_s, last_end_s, queued_s)
+        fill_pairs(s.machine, job_in(s, i), s.clock.now_s, last_end_s, queued_s)
         for k in range(columns.shape[0]):
             feature = columns[k].feature - FIRST_PAIR_FEATURE
             if feature >= 0:
@@ -370,8 +370,8 @@ def fill_pair_choices(s: State, jobs: int, selectable: Bools, at: int) -> int:
     """Write which pairs can be chosen to ``selectable`` from row ``at`` on; return how many."""
     nodes, found = whole(node_count(s.machine)), 0
     for i in range(jobs):
-        job, processors = whole(s.queue.job[s.clock.first + i]), whole(s.queue.processors[s.clock.first + i])
-        fits_now = can_start(s, job, processors)
+        job = job_in(s, i)
+        fits_now = can_start(s, job, whole(s.jobs[job].processors))
         for n in range(nodes):
             chosen = fits_now and can_take_on(s.machine, job, n)
             selectable[at + i * nodes + n] = chosen
