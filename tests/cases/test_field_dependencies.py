@@ -9,7 +9,6 @@ import pytest
 from greenbatch.bounds.problem import problem_of
 from greenbatch.engine.capabilities import refuse_run
 from greenbatch.engine.simulate import simulate
-from greenbatch.envs.simulations import Simulations
 from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.schedulers import scheduler
@@ -50,7 +49,7 @@ def test_50_obeyed() -> None:
 
 
 @pytest.mark.plain
-@pytest.mark.parametrize("who", ["a bound", "an environment", "rolling:knowledge=perfect", "gas-marl-plus"])
+@pytest.mark.parametrize("who", ["a bound", "rolling:knowledge=perfect"])
 def test_50_refused_where_submissions_must_be_known(who: str) -> None:
     """With the fix of the message, each goes on."""
 
@@ -59,12 +58,8 @@ def test_50_refused_where_submissions_must_be_known(who: str) -> None:
         assert site is not None
         if who == "a bound":
             problem_of(jobs, question.cluster, site, rules, 1e5)
-        elif who == "an environment":
-            Simulations(question, scheduler("fcfs+easy").program(jobs), 1, 3, ())
-        elif who.startswith("rolling"):
-            refuse_run(scheduler(who).program(jobs), jobs, question.cluster, site, rules)
         else:
-            simulate(jobs, question.cluster, site, rules, scheduler("gas-marl-plus@lublin-256"))
+            refuse_run(scheduler(who).program(jobs), jobs, question.cluster, site, rules)
 
     with pytest.raises(InputError, match=r"rules\.dependencies: is obey, and 1 job follows another, but") as refused:
         tried(scenario(**GREEN, **OBEY))

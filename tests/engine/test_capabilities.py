@@ -86,8 +86,9 @@ def run(name: str, feature: str, beside: str = "") -> Any:
     if name in OF_READY_JOBS and cluster.on_nodes and feature != "fixed":
         cluster = replace(cluster, powered=Capacity.constant(cluster.processors, cluster.gpus))
     elif name in OF_READY_JOBS and feature not in ("fixed", "unmeasured"):
-        jobs, cluster, _, with_pools = question("capacity")
-        rules = replace(with_pools, power_cap_w=rules.power_cap_w)
+        before, (jobs, cluster, _, with_pools) = jobs.preceding_job[:2], question("capacity")
+        jobs = jobs.with_columns(preceding_job=np.append(before, np.zeros(len(jobs) - 2, np.int64)))
+        rules = replace(with_pools, power_cap_w=rules.power_cap_w, dependencies=rules.dependencies)
     how: Any = scheduler(Next, backfill="easy") if name == "agent" else scheduler(name)
     if feature == "outages":
         how = DuringOutages(name, how, (OUTAGE,))
@@ -107,7 +108,7 @@ WALKED = (
 )  # fmt: skip
 PAIRS = [
     (kind, name, feature) for kind in ("policy", "backfilling") for name in capabilities().parts[kind]
-    for feature in WALKED if not (name in OF_READY_JOBS and feature in ("follow", "boots"))  # nor their machine
+    for feature in WALKED if not (name in OF_READY_JOBS and feature == "boots")  # nor does their machine
 ]  # fmt: skip
 
 
@@ -144,7 +145,7 @@ REFUSED = {
         "nodes", "boots", "capacity", "gpus", "overhead", "storage", "follow", "no_supply", "unmeasured",
     },
     ask_fluid: {"follow", "no_supply", "unmeasured"},
-    ask_environment: {"follow", "unmeasured"},
+    ask_environment: {"unmeasured"},
 }  # fmt: skip
 """What refuses which features, by hand: a row that is lost would be a bound that does not hold."""
 
@@ -163,13 +164,6 @@ def test_what_a_policy_says_it_knows_counts_wherever_it_is_asked() -> None:
     program = Program(name="mine", decider=CompiledPolicy(name="mine", begin=lambda *_: (), knows=("import_limit",)))
     assert first_no(parts_of(program), {"import_limit": True}, program.knows) is None
     assert first_no(parts_of(program), {"import_limit": True}) is not None
-
-
-def test_a_planner_of_ones_own_must_know_all_submissions() -> None:
-    """One that derives more from the jobs it learns of plans with the window."""
-    plans = CompiledPolicy(name="mine", begin=lambda *_: (), learn=lambda *_: ())
-    with pytest.raises(InputError, match="1 job follows another, but mine must know all submissions"):
-        prepare(*question("follow"), Program(name="mine", decider=plans))
 
 
 @pytest.fixture

@@ -15,16 +15,18 @@ from plain import Machine
 from test_node_machine import jobs_for, node_clusters
 from test_plain_schedules import SCORES, check
 
-from greenbatch.cluster import Cluster
+from greenbatch.cluster import Capacity, Cluster
+from greenbatch.energy import Site
 from greenbatch.engine.dependencies import preceding_rows
 from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.pools import Pools
 from greenbatch.engine.program import Program
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.simulate import simulate
+from greenbatch.engine.simulate import run_program, simulate
 from greenbatch.engine.views.interface import View, Wait
 from greenbatch.engine.views.session import Session, run_policy
-from greenbatch.errors import GreenbatchError, InputError
+from greenbatch.errors import GreenbatchError
+from greenbatch.policies.compiled.min_min import min_min_policy
 from greenbatch.schedulers import scheduler
 from greenbatch.workload import Workload
 
@@ -217,19 +219,92 @@ def test_a_policy_that_waits_forever_is_told_although_jobs_follow() -> None:
         run_policy(session, Never())
 
 
-@pytest.mark.parametrize(
-    ("cluster", "rules", "columns", "who"),
-    [
-        (Cluster.of_units(4), replace(OBEY, pools=Pools(ready=2)), {}, "a machine with rules.pools"),
-        (Cluster.of_units(4), OBEY, {"qos": np.full(4, 0.5)}, "a machine on which jobs with QoS are due"),
-    ],
-)
-def test_where_submissions_must_be_known(cluster: Cluster, rules: Rules, columns: Any, who: str) -> None:
-    jobs = CHAIN.with_columns(**columns)
-    with pytest.raises(InputError) as refused:
-        simulate(jobs, cluster, None, rules, scheduler("fcfs+easy"))
-    assert str(refused.value) == (
-        f"rules.dependencies: is obey, and 2 jobs follow others, but {who} must know all submissions "
-        '(use dependencies = "ignore")'
+def test_a_job_is_due_by_its_simulated_submission() -> None:
+    """Due at submission + run time / QoS: of two jobs that wait, at 0.5 the follower is due at 150 + 20, at 0.1 at 250.
+
+    The job that is due last is suspended when two processors fail, at 155.
+    """
+    levels = Capacity(time_s=np.array([0.0, 155.0, 165.0]), processors=np.array([4, 2, 4]), gpus=np.zeros(3, np.int64))
+    pools = Pools(suspends="power", victim="latest-due")
+    for qos, suspended in ((0.5, [0, 0, 1]), (0.1, [0, 1, 0])):
+        jobs = hand(
+            job_id=[1, 2, 3], submit_s=[0, 5, 120], run_time_s=[100, 10, 50], processors=[2, 2, 2], gpus=[0, 0, 0],
+            preceding_job=[-1, 1, -1], think_time_s=[np.nan, 50, np.nan], qos=[1.0, qos, 0.5],
+        )  # fmt: skip
+        outcome = simulate(
+            jobs, Cluster.of_units(4, powered=levels), None, replace(OBEY, pools=pools), scheduler("fcfs+easy")
+        )
+        assert outcome.start_s.tolist() == [0, 150, 120]
+        assert outcome.stays is not None
+        assert outcome.stays.suspensions.tolist() == suspended
+
+
+def test_a_rejected_job_has_ended_for_those_that_follow_it() -> None:
+    """Job 2 asks for too much at 150; job 4, without a think time, comes as recorded, or then if that is later."""
+    jobs = CHAIN.with_columns(processors=np.array([2, 4, 2, 2]))
+    rules = replace(OBEY, pools=Pools(largest_request=3))
+    for recorded_s, submit_s in ((200.0, 200.0), (6.0, 150.0)):
+        given_jobs = jobs.with_columns(submit_s=np.array([0.0, 5, 1, recorded_s]))
+        outcome = simulate(given_jobs, Cluster.of_units(4, powered=ON), None, rules, scheduler("fcfs+easy"))
+        assert outcome.workload.submit_s.tolist() == [0, 150, 1, submit_s]
+        np.testing.assert_array_equal(outcome.start_s, [0, np.nan, 1, submit_s])
+
+
+def test_what_follows_a_job_that_has_not_ended_by_the_end_of_the_run_never_comes() -> None:
+    rules = replace(OBEY, pools=Pools(end_s=90.0))
+    outcome = simulate(CHAIN, Cluster.of_units(4, powered=ON), None, rules, scheduler("fcfs+easy"))
+    assert outcome.workload.submit_s.tolist() == [0, 90, 1, 200]
+    assert outcome.waits_until_s.tolist() == [0, 90, 90, 200]
+    np.testing.assert_array_equal(outcome.start_s, [0, np.nan, np.nan, np.nan])
+
+
+ON = Capacity.constant(4, 0)
+
+
+@settings(max_examples=20, deadline=None)
+@given(data=st.data(), name=st.sampled_from(["fcfs+easy", "sjf+first-fit", "packer", "qos+none"]))
+def test_with_pools_known_submissions_give_the_same_schedule(name: str, data: st.DataObject) -> None:
+    """Ready jobs, when jobs are due, and whom a lack of power suspends, all by simulated submissions."""
+    jobs = workload(data.draw(job_lists(4, ties=False)))
+    jobs = jobs.with_columns(qos=np.array([data.draw(st.sampled_from([0.2, 0.5, 1.0])) for _ in range(len(jobs))]))
+    follows = data.draw(chains(len(jobs), UNEVEN))
+    levels = Capacity(time_s=np.array([0.0, 30.3, 50.7]), processors=np.array([4, 2, 4]), gpus=np.zeros(3, np.int64))
+    pools = Pools(ready=data.draw(st.integers(0, 3)), admission="qos", suspends="power", victim="latest-due")
+    cluster, rules = Cluster.of_units(4, powered=levels), replace(OBEY, pools=pools)
+    outcome = simulate(following(jobs, follows), cluster, None, rules, scheduler(name))
+    check_submissions(outcome, jobs, follows)
+    open_loop = simulate(outcome.workload, cluster, None, Rules(pools=pools), scheduler(name))
+    assert open_loop.start_s.tolist() == outcome.start_s.tolist()
+    assert open_loop.end_s.tolist() == outcome.end_s.tolist()
+
+
+@settings(max_examples=3, deadline=None)
+@given(data=st.data())
+def test_a_planner_of_the_window_learns_of_submissions(data: st.DataObject) -> None:
+    """It plans as if it had known them; half-hours take that the jobs last for hours."""
+    cluster, name = data.draw(clusters()), "gas-marl-plus@lublin-256"
+    jobs = workload(data.draw(job_lists(cluster.processors, ties=False)))
+    jobs = jobs.with_columns(
+        **{each: getattr(jobs, each) * 300 for each in ("submit_s", "run_time_s", "requested_time_s")}
     )
-    simulate(jobs, cluster, None, replace(rules, dependencies="ignore"), scheduler("fcfs+easy"))
+    power = Site(name="sun", step_s=3600.0, sources_w={"all": np.array([0.0, 90.0, 200.0, 40.0])}, repeat=True)
+    follows = data.draw(chains(len(jobs), UNEVEN))
+    outcome = simulate(following(jobs, follows), cluster, power, OBEY, scheduler(name))
+    check_submissions(outcome, jobs, follows)
+    open_loop = simulate(outcome.workload, cluster, power, Rules(), scheduler(name))
+    assert open_loop.start_s.tolist() == outcome.start_s.tolist()
+
+
+def test_a_planner_is_told_of_the_jobs_that_have_been_submitted() -> None:
+    told: list[list[float]] = []
+
+    def learn(decider: Any, jobs: Workload, _: Cluster, rules: Rules) -> Any:
+        assert rules.dependencies == "ignore"
+        told.append(jobs.submit_s.tolist())
+        return decider
+
+    asks = min_min_policy(1.0)
+    program = Program(name="mine", row="rule", decider=replace(asks, learn=learn))
+    outcome = run_program(CHAIN, POOL, None, OBEY, program)
+    assert outcome.start_s.tolist() == [0, 150, 100, 200]
+    assert told == [[0], [0, 1], [0, 150, 1], [0, 150, 1, 200]]

@@ -224,7 +224,7 @@ CALLERS = {
 }  # fmt: skip
 """Function that moves the clock -> the functions that may call it."""
 LOOPS = {"engine/entry_points.py:_run", "engine/views/session.py:advance", "engine/views/session.py:run_policy",
-         "engine/views/session.py:run_plain_rule",
+         "engine/views/session.py:run_plain_rule", "engine/views/session.py:run_learning",
          "policies/compiled/lookahead/plan.py:run_many", "engine/observe/batch.py:advance_to_choice",
          "policies/compiled/rolling.py:attempt"}  # fmt: skip
 """Loops over the events of a simulation: the one of the engine, three around Python, one over many simulations, one
@@ -265,7 +265,11 @@ def test_only_events_move_the_clock() -> None:
 
 @pytest.mark.parametrize("name", CALLERS)
 def test_the_clock_is_moved_by_advance_alone(name: str) -> None:
-    own = {"engine/views/session.py:run_plain_rule"} if name == "advance" else set()  # a local name of the entry point
+    own = (
+        {"engine/views/session.py:run_plain_rule", "engine/views/session.py:run_learning"}
+        if name == "advance"
+        else set()
+    )  # a local name of the entry point
     assert callers(all_files(), name) == CALLERS[name] | own
 
 

@@ -6,7 +6,8 @@ results submits later where the scheduler is slow, and the load follows the sche
 
 The submission is simulated: the recorded one is replaced, and waits and slowdowns count from the simulated one. Without
 a think time, a job is submitted as recorded, but not before that end. If the preceding job is not an earlier job of the
-window, the recorded submission holds.
+window, the recorded submission holds. A job that is rejected ends then, for those that follow it. One whose preceding
+job has not ended by the end of a run is never submitted.
 """
 
 from __future__ import annotations

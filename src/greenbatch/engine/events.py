@@ -3,7 +3,7 @@
 All ties are resolved here. At equal times, an arrival comes before a completion (after it under ``completion_first``),
 and both come before a wake-up (a change of supply or of the machine, a tick, the end of a delay). Simultaneous arrivals
 are ordered by job id, simultaneous completions by order of starting. The clock never goes backward. A job that follows
-another (`engine.dependencies`) gets its time of submission when that one ends.
+another (`engine.dependencies`) gets its time of submission when that one ends, or is rejected.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from greenbatch.engine import codes
 from greenbatch.engine.capacity.admission import admit, on_end, on_start, on_submit
 from greenbatch.engine.capacity.levels import end_of_run_s, is_beyond
 from greenbatch.engine.capacity.units import hold
-from greenbatch.engine.capacity.value import asked_s, count_service
+from greenbatch.engine.capacity.value import asked_s, count_service, on_dated
 from greenbatch.engine.limits import has_limit, next_opening_s
 from greenbatch.engine.log import note
 from greenbatch.engine.machine.power_states import begins_s, next_switch_s, switch
@@ -150,6 +150,7 @@ def _submit_followers(s: State, ended: int) -> None:
     while number >= 0:
         own = s.feedback[number]
         jobs[number].submit_s = max(own.earliest_s, c.now_s + own.think_s)
+        on_dated(s.capacity, number, jobs[number].submit_s)
         c.undated -= 1
         i = c.arrived + c.undated
         while i + 1 < arrivals.shape[0] and _comes_before(jobs, arrivals[i + 1], number):
@@ -259,11 +260,13 @@ def next_event(s: State, wake_s: float) -> int:
     if arrival_s <= completion_s and arrival_s <= wake_s:
         c.now_s = max(c.now_s, arrival_s)
         _pass_time(s, from_s, arrival_s == completion_s)
-        number = s.arrivals[c.arrived + c.undated]
+        number = whole(s.arrivals[c.arrived + c.undated])
+        c.arrived += 1
         if admit(s.capacity, number):
             enqueue(s.queue, c, s.jobs[number], number)
             on_submit(s.capacity, s.queue.job, c, number)
-        c.arrived += 1
+        elif s.feedback.shape[0] > 0:
+            _submit_followers(s, number)
         if predicts(s.predictor):
             predict(s, c.last - 1, False)
         return codes.ARRIVAL

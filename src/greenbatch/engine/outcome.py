@@ -251,7 +251,10 @@ def outcome_of(
     """The outcome of a finished simulation; its jobs were submitted as simulated."""
     read = readings.columns
     if len(state.feedback):
-        workload = workload.with_columns(submit_s=np.array(cast(Any, state.jobs)["submit_s"]))
+        submit_s = np.array(cast(Any, state.jobs)["submit_s"])
+        if isinstance(state.capacity, Varying):  # what they follow may not have ended: they would come after the run
+            submit_s = np.minimum(submit_s, np.maximum(workload.submit_s, state.capacity.counts.end_s))
+        workload = workload.with_columns(submit_s=submit_s)
     steps, chosen, started = (int(each) for each in read.counts)
     nodes: Any = state.machine if isinstance(state.machine, Nodes) else None
     varies = isinstance(state.capacity, Varying)

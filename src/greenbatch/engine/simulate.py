@@ -72,13 +72,15 @@ def last_state(
         SupplyExhausted: the clock left a power series that does not repeat.
     """
     from greenbatch.engine.entry_points import with_decider
-    from greenbatch.engine.views.session import run_plain_rule
+    from greenbatch.engine.views.session import run_learning, run_plain_rule
 
     program = with_scores_of_now(program, workload, rules)
     state = prepare(workload, cluster, site, rules, program)
     decider = decider_of(program, workload, cluster, rules)
     readings = new_readings(len(workload), cluster.first_power_w)
-    if program.score is not None and not program.fixed and program.compiled is None:
+    if len(state.feedback) and program.decider is not None and program.decider.learn is not None:
+        state = run_learning(state, program.decider.learn, decider, readings, (workload, cluster, rules))
+    elif program.score is not None and not program.fixed and program.compiled is None:
         state = run_plain_rule(state, program, decider, readings)
     else:
         with rule_may_fail(program):

@@ -180,7 +180,9 @@ def new_state(
     machine = machine_of(cluster, workload)
     breaks = n + (0 if site is None else int((longest_s + ahead_s) / site.step_s)) + 4
     feedback = feedback_of(workload) if follow_others(workload, rules) else None
-    predicts, capacity = PREDICTOR_OF[predictor](workload), capacity_of(cluster, workload, machine.totals)
+    follows = np.zeros(n, np.bool_) if feedback is None else preceding_rows(workload) >= 0
+    known = workload if feedback is None else workload.with_columns(submit_s=np.where(follows, 0.0, workload.submit_s))
+    predicts, capacity = PREDICTOR_OF[predictor](workload), capacity_of(cluster, known, machine.totals)
     rows = min(LOG_ROWS, log_rows(n))
     state = allocate(n, breaks, machine, power_of(site), rows, downtimes, predicts, feedback, capacity)
     jobs: Any = state.jobs
@@ -195,8 +197,9 @@ def new_state(
         state.attributes[:] = attributes_of(workload)
     set_rules(state, rules, settings)
     first = 0
-    if len(state.feedback):  # the submissions of jobs that follow others are taken back
-        follows = preceding_rows(workload) >= 0
+    if len(
+        state.feedback
+    ):  # the submissions of jobs that follow others are taken back, above also from when they are due
         jobs["submit_s"][follows] = np.inf
         state.clock.undated = first = int(np.count_nonzero(follows))
     state.arrivals[first:] = in_order(workload.submit_s if first == 0 else jobs["submit_s"])[: n - first]

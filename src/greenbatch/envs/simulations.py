@@ -8,16 +8,16 @@ from typing import Any
 import numba
 import numpy as np
 
-from greenbatch.engine.capabilities import refuse
 from greenbatch.engine.capacity.value import UNTIL
 from greenbatch.engine.codes import BACKFILL
+from greenbatch.engine.dependencies import preceding_rows
 from greenbatch.engine.failures import check
 from greenbatch.engine.machine.power_states import most_switches
 from greenbatch.engine.observe.reward_terms import codes_of
 from greenbatch.engine.observe.stacked import leaves, new_batch, of_jobs, row
 from greenbatch.engine.prepare import prepare
 from greenbatch.engine.program import Program
-from greenbatch.engine.records import Floats, Ints, RewardTotals, UserTotals, table_of
+from greenbatch.engine.records import Bools, Floats, Ints, RewardTotals, UserTotals, table_of
 from greenbatch.engine.state import allocate, log_rows
 from greenbatch.errors import InputError
 from greenbatch.scenarios import Scenario
@@ -49,7 +49,6 @@ class Simulations:
             InputError: the program does not fit the scenario.
         """
         where = scenario.workload, scenario.cluster, scenario.site, scenario.rules
-        refuse("an environment", [("environment", "batch")], scenario.features)
         self.scenario, self.program, self.jobs, self.episode_s = scenario, program, jobs, episode_s
         trace: Any = prepare(*where, program, observed=True)
         self.trace = trace
@@ -71,8 +70,10 @@ class Simulations:
             log_rows(2 * jobs + 8 if self._follows_power else jobs) + 2 * int(most_switches(trace.machine)),
             None,
             of_jobs(trace.predictor, first),
+            trace.feedback[:jobs],
         )
         one = allocate(jobs, segments, *parts, capacity=of_jobs(trace.capacity, first))
+        self._before = preceding_rows(scenario.workload) if len(trace.feedback) else np.full(len(trace.jobs), -1)
         self.batch: Any = new_batch(one, count, by_user, len(terms))
         self.batch_type = numba.typeof(self.batch)
         clock: Any = self.batch.states.clock
@@ -101,9 +102,10 @@ class Simulations:
         rows = times if others is None else others
         unnamed(states.jobs)[some] = unnamed(trace.jobs)[rows]
         states.attributes[some] = trace.attributes[rows]
-        submit_s = trace.jobs["submit_s"][times]
+        recorded_s, follows = self.scenario.workload.submit_s[times], self._before[times] >= starts[:, None]
+        submit_s = np.where(follows, np.inf, recorded_s)
         states.jobs["submit_s"][some] = submit_s
-        states.arrivals[some] = np.argsort(submit_s, axis=1, kind="stable")
+        states.arrivals[some] = np.argsort(np.where(follows, -np.inf, recorded_s), axis=1, kind="stable")
         batch.user_of[some] = self._user_rows[rows]
         idle = trace._replace(
             machine=of_jobs(trace.machine, rows), capacity=of_jobs(trace.capacity, rows),
@@ -113,8 +115,12 @@ class Simulations:
             for (_, stacked), (_, one) in zip(leaves(getattr(states, part)), leaves(getattr(idle, part)), strict=True):
                 unnamed(stacked)[some] = unnamed(one)
         if self._follows_power:
-            self._load_pools(some, times, rows)
-        states.rules.twins[some] = (np.diff(np.sort(submit_s, axis=1), axis=1) == 0).any(axis=1)
+            self._load_pools(some, times, rows, follows)
+        if len(trace.feedback):
+            self._load_followers(some, times)
+            states.clock.undated[some] = follows.sum(axis=1)
+        twins = (np.diff(np.sort(recorded_s, axis=1), axis=1) == 0).any(axis=1)
+        states.rules.twins[some] = twins | follows.any(axis=1)
         states.clock.now_s[some] = submit_s.min(axis=1)
         batch.users[some] = table_of(UserTotals, 1)
         totals = table_of(RewardTotals, len(starts))
@@ -128,11 +134,20 @@ class Simulations:
         batch.totals[some] = totals
         batch.values[some] = 0.0
 
-    def _load_pools(self, some: slice, times: Ints, rows: Ints) -> None:
-        """Set what depends on when the jobs are submitted."""
-        capacity, jobs = self.batch.states.capacity, self.trace.jobs
-        begin_s = jobs["submit_s"][times].min(axis=1)
-        capacity.jobs["due_s"][some] += jobs["submit_s"][times] - jobs["submit_s"][rows]
+    def _load_followers(self, some: slice, times: Ints) -> None:
+        """Set who follows whom within the windows; who follows a job before the window comes as recorded."""
+        table, first = unnamed(self.trace.feedback)[times].view(self.trace.feedback.dtype), times[:, :1]
+        for name in ("first", "next"):
+            inside = (table[name] >= 0) & (table[name] <= times[:, -1:])
+            table[name] = np.where(inside, table[name] - first, -1)
+        unnamed(self.batch.states.feedback)[some] = unnamed(table)
+
+    def _load_pools(self, some: slice, times: Ints, rows: Ints, follows: Bools) -> None:
+        """Set what depends on when the jobs are submitted, as far as that is known."""
+        capacity, submit_s = self.batch.states.capacity, self.scenario.workload.submit_s
+        begin_s = submit_s[times].min(axis=1)
+        counted_s = np.where(self._before >= 0, 0.0, submit_s)  # in when jobs of the trace are due
+        capacity.jobs["due_s"][some] += np.where(follows, 0.0, submit_s[times]) - counted_s[rows]
         capacity.service[some, UNTIL] = begin_s
         if self.episode_s:
             capacity.counts["end_s"][some] = begin_s + self.episode_s

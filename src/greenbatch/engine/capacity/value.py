@@ -62,6 +62,12 @@ def service_figure(capacity: Varying, figure: int) -> float:
     return float(capacity.service[figure])
 
 
+@variant(Varying)
+def on_dated(capacity: Varying, job: int, submit_s: float) -> None:
+    """Set when a job is due that follows another, once it is known when it is submitted: as if that was at 0 before."""
+    capacity.jobs[job].due_s += submit_s
+
+
 @variant(Varying, otherwise=(0.0, 0.0, 0.0))
 def worth_of(capacity: Varying, job: int, time_s: float) -> tuple[float, float, float]:
     """Value of a job, ticks for which it is late if it ends at a time, and its value per tick of its requested time."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -278,6 +280,36 @@ def run_plain_rule(state: State, program: Program, decider: Any, readings: Readi
             c.settled = 0
             decide(state, decider)
             c.settled = 0
+        if state.clock.status != codes.LOG_FULL:
+            drain(state, readings)
+            return state
+        state = drained(state, readings)
+
+
+def run_learning(
+    state: State, learn: Callable[..., Any], decider: Any, readings: Readings, given: tuple[Workload, Cluster, Rules]
+) -> State:
+    """Simulate a planner of a window whose submissions depend on what it decides: it learns of jobs that are submitted.
+
+    Args:
+        state: the state before the first event.
+        learn: see `CompiledPolicy.learn`.
+        decider: the planner, which has learned of no job yet.
+        readings: output; what the log says.
+        given: jobs, machine and rules.
+
+    Returns:
+        The state at the end, which may have a larger log.
+    """
+    (workload, cluster, rules), jobs, learned = given, cast(Any, state.jobs), 0
+    advance, decide = step("advance", state), with_decider("decide", state, decider)
+    while True:
+        while advance(state):
+            known = np.flatnonzero(jobs["submit_s"] <= state.clock.now_s)
+            if known.size > learned:
+                so_far = workload.take(known).with_columns(submit_s=jobs["submit_s"][known])
+                learned, decider = known.size, learn(decider, so_far, cluster, replace(rules, dependencies="ignore"))
+            decide(state, decider)
         if state.clock.status != codes.LOG_FULL:
             drain(state, readings)
             return state

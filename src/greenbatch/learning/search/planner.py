@@ -121,6 +121,7 @@ class Trial:
     def __init__(
         self, scenario: Scenario, preset: Preset, jobs: int, count: int, threads: int, placement: str = "first"
     ) -> None:
+        refuse("the search", [("search", "planner")], scenario.features)
         self.scenario, self.jobs, self.placement, self.fill = scenario, jobs, placement, preset.fill
         self.goals = goals_of(preset)
         program = replace(program_of(preset), placement=placement)
