@@ -191,13 +191,27 @@ def test_processors_that_do_not_match_the_nodes_are_refused(processors: tuple[in
     ("name", "changed", "message"),
     [
         ("fcfs+easy-irmasim+first", {}, "the order of its list of nodes"),
-        ("fcfs+conservative", {}, "its reservations of nodes"),
-        ("fcfs+easy+high-mem-bw", {"contention": "repaired"}, "the memory bandwidth in use"),
+        ("fcfs+easy+high-mem-bw", {"contention": "repaired"}, "the memory bandwidth that a job uses"),
     ],
 )
 def test_what_a_view_does_not_show_is_refused(name: str, changed: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         driver_of(scheduler(name), four_wide(), replace(TWO_NODES, **changed), Rules())
+
+
+def test_a_reservation_of_nodes_outlives_a_restart(memory: Path) -> None:
+    """Two jobs hold a node each until 4 and 9 s; the next reserves the first node, so the last one waits for the second.
+
+    Whoever forgets the reservation starts the last job, which fits at once, on the first node at 4 s.
+    """
+    jobs = Workload.from_columns("w", {
+        "submit_s": np.array([0.0, 0.0, 1.0, 2.0]), "run_time_s": np.array([4.0, 9.0, 5.0, 8.0]),
+        "processors": np.array([4, 4, 4, 2]), "nodes": np.array([1, 1, 1, 1]), "exclusive": np.ones(4, np.int64),
+    })  # fmt: skip
+    how = scheduler("fcfs+conservative")
+    for again in (lambda _: False, lambda _: True):
+        found = same_schedule(how, jobs, TWO_NODES, None, Rules(), restart=again, memory=memory)
+        assert found.start_s.tolist() == [0.0, 0.0, 4.0, 9.0]
 
 
 def test_a_level_of_the_rules_is_kept() -> None:

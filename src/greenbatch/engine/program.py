@@ -12,6 +12,7 @@ from greenbatch.engine.decide import Ranking
 from greenbatch.engine.dependencies import follow_others
 from greenbatch.engine.machine.placement import PLACEMENTS
 from greenbatch.engine.reads import may_read
+from greenbatch.engine.records import Ints
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.settings import SETTINGS
 from greenbatch.engine.tables import read_table
@@ -42,9 +43,9 @@ class CompiledPolicy:
     learn: Callable[[Any, Workload, Cluster, Rules], Any] | None = None
     """The decider once more jobs are known, ``(decider, jobs so far, cluster, rules)``, for policies that ``begin``
     derives from the window; None if ``begin`` only reads its size."""
-    of_rows: Callable[[Any, Workload, Cluster], Any] | None = None
-    """The decider for the jobs of a view, ``(decider, waiting and running jobs, cluster)``, for policies that keep
-    something of each job; None for others."""
+    of_rows: Callable[[Any, Workload, Cluster, Ints], Any] | None = None
+    """The decider for the jobs of a view, ``(decider, waiting and running jobs, cluster, before)``, for policies that
+    keep something of each job; ``before`` is the row that each had at the view before, -1 if none. None for others."""
     wakes_at_supply_changes: bool = False
     """Whether a decision is also due at every change of supply."""
     knows: tuple[str, ...] = ()

@@ -164,7 +164,10 @@ class ViewDriver:
             self._decider = self._steer(view, self._decider)
         of_rows = getattr(self.program.decider, "of_rows", None)
         if of_rows is not None:
-            self._decider = of_rows(self._decider, jobs_of(view, attributes=True), self.cluster)
+            row_of = {job: row for row, job in enumerate(memory.rows)}
+            before = np.array([row_of.get(job, -1) for job in ids.tolist()], np.int64)
+            self._decider = of_rows(self._decider, jobs_of(view, attributes=True), self.cluster, before)
+            memory.rows = ids.tolist()
         memory.longest_s = float(view.queue.requested_time_s.max(initial=memory.longest_s))
         ahead_s = 0.0 if self.program.decider is None else self.program.decider.ahead_s
         more: Any = {"stored": view.storage is not None, "downtimes": self._downtimes}

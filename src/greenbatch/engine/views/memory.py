@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import TypeAdapter
 
 from greenbatch.cluster import Cluster
-from greenbatch.engine.observe.stacked import leaves
+from greenbatch.engine.observe.stacked import leaves, rebuilt
 from greenbatch.engine.program import Program, decider_of
 from greenbatch.engine.records import Clock, dtype_of, table_of
 from greenbatch.engine.rules import Rules
@@ -91,6 +91,8 @@ class Memory:
     """Time of the last view."""
     asked_s: float = np.nan
     """Instant whose decisions have been made, NaN if they have all been given as answers."""
+    rows: list[int] = field(default_factory=list)
+    """Jobs of the last view, in the order of its state, for policies that keep something of each."""
     draws: int = 0
     """Random placements so far."""
     rests: bool = False
@@ -103,6 +105,7 @@ class Memory:
 
 FORMAT = 1
 """Number of the format of saved memories; without a number it is 0, which has the same content."""
+_STORED = np.ndarray | np.record
 _TABLES = {"clock": Clock, "waited": Waited, "ran": Ran, "known": Known}
 
 
@@ -152,7 +155,7 @@ def write_memory(file: str | Path, driver: Any, decider: Any) -> None:
     plain |= {"rules": asdict(driver.rules), "begun": decider is not None}
     plain["policy"] = policy.memory() if hasattr(policy, "memory") else None
     arrays = {name: np.asarray(getattr(memory, name)) for name in _TABLES}
-    learned = {f"decider.{name}": each for name, each in leaves(decider) if isinstance(each, np.ndarray)}
+    learned = {f"decider.{name}": np.asarray(each) for name, each in leaves(decider) if isinstance(each, _STORED)}
     packed = io.BytesIO()
     try:
         text = json.dumps(plain)
@@ -203,15 +206,22 @@ def read_memory(file: str | Path, driver: Any) -> tuple[Memory, Any]:
         problem = "was saved with " + ", ".join(f"{name} = {known_rules[name]!r}" for name in differ)
         raise InputError(problem, file=str(file), fix="load it with those rules")
     decider = decider_of(program, workload_of(memory), cluster, rules) if saved["begun"] else None
+    of_rows, others = getattr(program.decider, "of_rows", None) is not None, {}
     for name, each in leaves(decider):
-        if isinstance(each, np.ndarray):
+        if isinstance(each, _STORED):
             kept = arrays.get(f"decider.{name}")
-            if kept is None or kept.shape != each.shape:
+            if kept is None or (kept.shape != each.shape and not of_rows):
                 problem = f"does not fit {program.name} on {cluster.processors} processors"
                 raise InputError(problem, file=str(file), fix="load it with the cluster it was saved for")
-            each[...] = kept
+            if isinstance(each, np.record):
+                for column in cast(Any, each.dtype.names):
+                    each[column] = kept[column]
+            elif kept.shape == each.shape:
+                each[...] = kept
+            else:  # of the jobs of the last view, see `Memory.rows`
+                others[id(each)] = kept
     _recall(driver.policy, saved["policy"], program)
-    return memory, decider
+    return memory, rebuilt(decider, lambda each: others.get(id(each), each))
 
 
 def _recall(policy: Policy | None, memory: Any, program: Program) -> None:

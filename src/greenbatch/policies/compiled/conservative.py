@@ -26,7 +26,7 @@ from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.machine.power_states import longest_boot_s
 from greenbatch.engine.program import CompiledPolicy
 from greenbatch.engine.queue import rank_queue
-from greenbatch.engine.records import Job
+from greenbatch.engine.records import Ints, Job
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
 from greenbatch.engine.step import apply, start_now, wait_until
@@ -47,6 +47,7 @@ from greenbatch.policies.compiled.node_plan import (
     forget_past_steps,
     hold,
     lay_out,
+    moved,
     node_plan,
     nodes_from_s,
     occupy_shares,
@@ -222,7 +223,7 @@ def _plan_on_nodes(plan: ConservativeOnNodes, s: State, machine: Nodes) -> None:
             if not np.isnan(s.jobs[number].planned_s):
                 _keep(plan, s, number, 1)
                 _reserve(plan, s, machine, number)
-    elif c.slots == 0:
+    elif plan.totals.used == 0 or first_without_plan(s) == c.first:  # no reservation stands: what boots take is known
         _lay_out_all(plan, s, machine)
     else:
         forget_past_steps(plan, c.now_s)
@@ -243,6 +244,8 @@ def _lay_out_all(plan: ConservativeOnNodes, s: State, machine: Nodes) -> None:
     for i in range(s.clock.first, s.clock.last):
         number = whole(s.queue.job[i])
         if not np.isnan(s.jobs[number].planned_s):
+            if plan.reserved_nodes[number] == 0:  # it has reserved processors of any nodes, as all jobs seen until now
+                choose_nodes(plan, machine, number, s.jobs[number])
             _keep(plan, s, number, -1)
 
 
@@ -305,4 +308,9 @@ def _begin(workload: Workload, cluster: Cluster, _: Rules) -> Conservative | Con
     return node_plan(rule, workload, cluster) if cluster.on_nodes else Conservative(rule)
 
 
-CONSERVATIVE = CompiledPolicy(name="conservative", begin=_begin)
+def _of_rows(decider: Any, workload: Workload, cluster: Cluster, before: Ints) -> Any:
+    """A plan for the jobs of a view, with the reservations of those that had one at the view before."""
+    return decider if isinstance(decider, Conservative) else moved(decider, workload, cluster, before)
+
+
+CONSERVATIVE = CompiledPolicy(name="conservative", begin=_begin, of_rows=_of_rows)

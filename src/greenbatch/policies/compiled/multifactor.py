@@ -189,8 +189,8 @@ def multifactor_policy(weights: PriorityWeights | None) -> CompiledPolicy:
         priority: Priority = getattr(cluster, "priority", None) or Priority()
         return priority, *_of_partitions(workload, priority, weights or priority.weights)
 
-    def of_rows(decider: Multifactor, workload: Workload, cluster: Cluster) -> Multifactor:
-        _, partition, tier = of_partitions(workload, cluster)
+    def of_rows(decider: Multifactor, workload: Workload, cluster: Cluster, _: Ints) -> Multifactor:
+        partition, tier = of_partitions(workload, cluster)[1:]
         return decider._replace(partition=partition, tier=tier)
 
     def begin(workload: Workload, cluster: Cluster, _: Rules) -> Multifactor:

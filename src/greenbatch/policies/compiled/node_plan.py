@@ -6,7 +6,7 @@ steps of its nodes, and given back to them.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -80,6 +80,22 @@ def node_plan(rule: Rule, workload: Workload, cluster: Cluster) -> ConservativeO
         rule, table_of(PlanTotals, 1)[0], table_of(Step, nodes + 2 * int(begin[-1]) + 4), np.zeros(nodes, np.int64),
         table_of(Reserved, int(begin[-1])), begin, np.zeros(len(workload), np.int64),
     )  # fmt: skip
+
+
+def moved(plan: ConservativeOnNodes, workload: Workload, cluster: Cluster, before: Ints) -> ConservativeOnNodes:
+    """The same plan for other rows of jobs, with the reservations of those that had a row before; -1 for the others."""
+    made, old = node_plan(plan.rule, workload, cluster), cast(Any, plan)
+    used, totals = int(plan.totals.used), cast(Any, made.totals)
+    for name in totals.dtype.names:
+        totals[name] = old.totals[name]
+    reserved, steps = cast(Any, made.reserved), cast(Any, table_of(Step, used + len(made.steps)))
+    steps[:used] = old.steps[:used]
+    for row in np.flatnonzero(before >= 0):
+        count, begin = int(plan.reserved_nodes[before[row]]), int(plan.reserved_from[before[row]])
+        first = int(made.reserved_from[row])
+        reserved[first : first + count] = old.reserved[begin : begin + count]
+        made.reserved_nodes[row] = count
+    return made._replace(steps=steps, first=plan.first)
 
 
 @compiled_small

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numba import types as _types
 
-from greenbatch.engine.codes import BACKFILL, END, SWITCH
+from greenbatch.engine.codes import BACKFILL, CHARGE, COMMIT, PROMISE
 from greenbatch.engine.decide import decide
 from greenbatch.engine.entry_points import kind_of
 from greenbatch.engine.observe.stacked import StateType, type_of
@@ -46,7 +46,7 @@ def _brown_j(s: State, first: int, from_s: float, load_w: float, until_s: float)
     before_j, at_s = s.ledger.grid_j, from_s
     for k in range(first, s.clock.logged):
         event = s.log[k]
-        if event.kind <= END or event.kind == SWITCH:
+        if event.kind not in (PROMISE, COMMIT, CHARGE):
             to_s = min(event.time_s, until_s)
             if to_s > at_s:
                 flow(s.power, load_w, at_s, to_s, s.ledger, s.scratch.pieces, 0)
