@@ -86,11 +86,11 @@ def earliest_s(
     timeline: Table[Capacity], count: int, from_s: float, processors: int, gpus: int, duration_s: float
 ) -> float:  # fmt: skip
     """Earliest time, not before another, from which enough is free for the whole duration; infinite for none. [s]"""
-    i = 0
-    while i + 1 < count and timeline[i + 1].time_s <= from_s:
-        i += 1
-    while i < count:
-        begin_s, k = max(from_s, timeline[i].time_s), i
+    k = 0
+    while k + 1 < count and timeline[k + 1].time_s <= from_s:
+        k += 1
+    begin_s = max(from_s, timeline[0].time_s)
+    while k < count:
         end_s = begin_s + duration_s
         while k < count and timeline[k].free >= processors and timeline[k].free_gpus >= gpus and (
             timeline[k].time_s < end_s
@@ -98,7 +98,11 @@ def earliest_s(
             k += 1
         if k == count or timeline[k].time_s >= end_s:
             return float(begin_s)
-        i = k + 1  # row k is too small: no start before its end is possible
+        k += 1  # the row before is too small: no start before its end is possible
+        while k < count and timeline[k].free < processors:
+            k += 1
+        if k < count:
+            begin_s = timeline[k].time_s
     return np.inf
 
 
