@@ -132,6 +132,12 @@ def test_a_job_that_is_suspended_while_its_node_boots_has_done_nothing(
         check_energy(outcome)
 
 
+def test_a_reservation_after_a_job_that_was_suspended_while_its_node_booted() -> None:
+    """It begins at 60 s, and its 50 s and 10 s of cost end at 120 s, as requested."""
+    jobs = jobs_of(submit_s=[0, 45], run_time_s=[50, 50], processors=[4, 4])
+    assert run(jobs, machine(ONE, {0: 4, 30: 0, 40: 4}), COSTS).promised_start_s[1] == 120
+
+
 def test_a_node_does_not_boot_again_for_a_job_that_is_suspended_before() -> None:
     """The second job is placed while the node shuts down, from 160 to 190 s, and suspended before that is done."""
     jobs = jobs_of(submit_s=[0, 170], run_time_s=[50, 50], processors=[4, 4])
