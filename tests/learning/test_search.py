@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from greenbatch.cluster import Cluster, NodeGroup
+from greenbatch.engine.dependencies import preceding_rows
 from greenbatch.engine.simulate import simulate
 from greenbatch.errors import GreenbatchError, InputError
 from greenbatch.learning.runs.log import read_log
@@ -141,6 +142,27 @@ def test_a_trial_says_what_the_metrics_say(small: Scenario) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-9)
     shifted = Trial(small, PRESET, 100, 3, 1)(numbers, starts, np.full(3, 30 * 86_400))
     assert (shifted[:, 0] != one[:, 0]).all()
+
+
+def test_windows_one_by_one_give_the_same_as_together(small: Scenario) -> None:
+    """As they are simulated where jobs follow others; and those that do follow come when they are simulated to."""
+    starts, shifts_s = np.array([0, 40, 150]), np.array([0, 0, 30 * 86_400])
+    numbers = numbers_of(np.random.default_rng(3).normal(0, 0.3, prices.WEIGHTS), 1.5)
+    trial = Trial(small, PRESET, 100, 3, 2)
+    together = trial(numbers, starts, shifts_s)
+    trial.follows = True
+    np.testing.assert_allclose(trial(numbers, starts, shifts_s), together, rtol=1e-9)
+    rows = np.arange(len(small.workload))
+    before = np.where(rows % 3 == 2, small.workload.job_id[np.maximum(rows - 2, 0)], -1)
+    jobs = small.workload.with_columns(preceding_job=before, think_time_s=np.full(len(rows), 600.0))
+    obeys = replace(small, workload=jobs, rules=replace(small.rules, dependencies="obey"))
+    trial = Trial(obeys, PRESET, 100, 3, 2)
+    found = trial(numbers, starts, shifts_s)
+    assert (found != together).all()
+    for outcome in trial.outcomes.values():
+        follower = np.flatnonzero(preceding_rows(outcome.workload) >= 0)
+        ends_s = outcome.end_s[preceding_rows(outcome.workload)[follower]]
+        np.testing.assert_allclose(outcome.workload.submit_s[follower], ends_s + 600.0)
 
 
 def on_nodes(small: Scenario) -> Scenario:

@@ -59,6 +59,8 @@ def test_a_trial_counts_the_horizon_by_the_preference_of_the_window(storage: Sto
     trial = WeighedTrial(question, PRESET, 100, 3, 2)
     trial.prepare(PREFERENCES)
     found = trial(numbers, starts, np.zeros(3, np.int64))
+    trial.follows = True  # one by one, as where jobs follow others
+    np.testing.assert_allclose(trial(numbers, starts, np.zeros(3, np.int64)), found, rtol=1e-9)
     ratios, usual = [], []
     for k, start in enumerate(starts.tolist()):
         window, joule = question.window(start, 100), PREFERENCES[k % 2] / PREFERENCES[k % 2].sum()

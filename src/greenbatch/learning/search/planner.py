@@ -10,20 +10,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from greenbatch.engine.capabilities import asked, refuse
+from greenbatch.engine.dependencies import follow_others
 from greenbatch.engine.machine.placement import PLACEMENTS
+from greenbatch.engine.outcome import Outcome
 from greenbatch.engine.power.protocol import Weights as Joule
-from greenbatch.engine.simulate import simulate
+from greenbatch.engine.simulate import run_program, simulate
 from greenbatch.envs.simulations import Simulations
-from greenbatch.errors import GreenbatchError, InputError, did_you_mean
+from greenbatch.errors import GreenbatchError, InputError, SupplyExhausted, did_you_mean
 from greenbatch.learning.runs.plan import Plan
 from greenbatch.learning.runs.windows import training_starts
 from greenbatch.learning.search.loop import Candidate, Record, Searching, search_settings
+from greenbatch.metrics import evaluate
 from greenbatch.models.find import named_model
 from greenbatch.models.model import BOUND, load_model
 from greenbatch.models.onnx_builder import Weights
 from greenbatch.models.planner import BASELINE, baseline_rule, numbers_at, parameters_of, program_of
 from greenbatch.policies.compiled.lookahead.baseline import baseline_progress
-from greenbatch.policies.compiled.lookahead.plan import compiled_run_many
+from greenbatch.policies.compiled.lookahead.plan import compiled_run_many, lookahead_policy
 from greenbatch.policies.compiled.lookahead.planner import new_lookahead
 from greenbatch.policies.compiled.lookahead.weights import (
     HEAD_WEIGHT,
@@ -121,12 +124,14 @@ class Trial:
     def __init__(
         self, scenario: Scenario, preset: Preset, jobs: int, count: int, threads: int, placement: str = "first"
     ) -> None:
-        refuse("the search", [("search", "planner")], scenario.features)
         self.scenario, self.jobs, self.placement, self.fill = scenario, jobs, placement, preset.fill
         self.goals = goals_of(preset)
-        program = replace(program_of(preset), placement=placement)
+        self.program = replace(program_of(preset), placement=placement)
         self.joule = Joule(*preset.joule)
-        self._store = Simulations(scenario, program, count, jobs, (*self.goals, *LIMITED))
+        self.follows = follow_others(scenario.workload, scenario.rules) > 0
+        self.outcomes: dict[int, Outcome] = {}
+        """Of each window of the last candidate, where jobs follow others."""
+        self._store = Simulations(scenario, self.program, count, jobs, (*self.goals, *LIMITED))
         self._run = compiled_run_many(self._store.batch_type)
         self._pool = ThreadPoolExecutor(threads)
         self._threads = threads
@@ -144,6 +149,8 @@ class Trial:
             starts: first job of each window.
             shifts_s: how much later in the power series each window begins. [s]
         """
+        if self.follows:
+            return self._simulated(numbers, starts, shifts_s)
         batch = self._store.batch
         self._store.load(starts)
         batch.states.power.slots.origin_s[: len(starts)] -= shifts_s
@@ -162,6 +169,23 @@ class Trial:
             return np.full_like(found, np.nan)
         found[:, -1] *= batch.totals["window_work_s"][: len(starts)]
         found[:, -1] /= [self.baseline_s(int(start)) for start in starts]
+        return found
+
+    def _simulated(self, numbers: Floats, starts: Ints, shifts_s: Ints) -> Floats:
+        """The same one by one, for jobs that follow others: a planner learns of their submissions as they come."""
+        where, found = self.scenario, np.full((len(starts), len(self.goals) + len(LIMITED)), np.nan)
+        for b, joule in ((b, joule) for joule, some in self.joules(len(starts)) for b in some.tolist()):
+            window, site = where.window(int(starts[b]), self.jobs), where.site
+            site = site and replace(site, origin_s=site.origin_s - float(shifts_s[b]))
+            decider = lookahead_policy(numbers, baseline_rule(window, self.placement), self.fill, joule)
+            program = replace(self.program, decider=decider)
+            try:
+                outcome = run_program(window, where.cluster, site, where.rules, program)
+            except SupplyExhausted:
+                return np.full_like(found, np.nan)
+            metrics, self.outcomes[b] = evaluate(outcome), outcome
+            found[b] = [metrics[name] for name in (*self.goals, *LIMITED)]
+            found[b, -1] = metrics["makespan_s"] / self.baseline_s(int(starts[b]))
         return found
 
     def joules(self, count: int) -> list[tuple[Joule, Ints]]:

@@ -109,30 +109,33 @@ class WeighedTrial(Trial):
             raise InputError(problem, field="training.search.years", fix="use 1")
         found = super().__call__(numbers, starts, shifts_s)
         known = [self.reference(int(start)) for start in starts]
-        batch = self._store.batch
-        end_s, begin_s = batch.totals["largest_end_s"][: len(starts)], self._store.starts_s()[: len(starts)].min(axis=1)
-        if self._idle.site.storage is None:
-            amounts = np.stack([each.rest for each in known]) - self._idle.until(end_s) + self._idle.until(begin_s)
-            amounts += found[:, : len(WEIGHED)]
-        elif np.isnan(found).any():
+        if np.isnan(found).any():
             return np.full((len(starts), 3), np.nan)
-        else:
+        if self.follows or self._idle.site.storage is not None:
             amounts = np.stack(
-                [self._replayed(b, int(start), each) for b, (start, each) in enumerate(zip(starts, known, strict=True))]
+                [_amounts(self._outcome(b, int(starts[b])), each.begin_s, each.end_s) for b, each in enumerate(known)]
             )
+        else:
+            batch = self._store.batch
+            end_s, begin_s = batch.totals["largest_end_s"][: len(starts)], self._store.starts_s()[: len(starts)]
+            amounts = np.stack([each.rest for each in known]) - self._idle.until(end_s)
+            amounts += self._idle.until(begin_s.min(axis=1))
+            amounts += found[:, : len(WEIGHED)]
         relative = amounts / np.maximum(np.stack([each.amounts for each in known]), FEW)
         weights = self.preferences[np.arange(len(starts)) % len(self.preferences)]
         share = (relative * weights).sum(axis=1)
         slowdown = found[:, -2] / np.mean([each.slowdown for each in known])
         return np.stack([share, slowdown, found[:, -1]], axis=1)
 
-    def _replayed(self, b: int, start: int, over: Reference) -> Floats:
-        """Amounts of a candidate over the horizon of its window, with what storage does all along."""
+    def _outcome(self, b: int, start: int) -> Outcome:
+        """The outcome of a candidate on a window."""
+        if self.follows:
+            return self.outcomes[b]
         where, window = self.scenario, self.scenario.window(start, self.jobs)
         state, readings = row(self._store.batch, b), new_readings(self.jobs, where.cluster.first_power_w)
         drain(state, readings)
         given = window, where.cluster, where.site, where.rules
-        return _amounts(outcome_of(state, readings, self._store.program.name, *given), over.begin_s, over.end_s)
+        return outcome_of(state, readings, self.program.name, *given)
 
     def reference(self, start: int) -> Reference:
         """`BASELINE` on a window; cached."""
