@@ -200,7 +200,7 @@ def test_what_a_view_does_not_show_is_refused(name: str, changed: dict[str, Any]
 
 
 def test_a_reservation_of_nodes_outlives_a_restart(memory: Path) -> None:
-    """Two jobs hold a node each until 4 and 9 s; the next reserves the first node, so the last one waits for the second.
+    """Two jobs hold a node each until 4 and 9 s; the next reserves the first node, so the last waits for the second.
 
     Whoever forgets the reservation starts the last job, which fits at once, on the first node at 4 s.
     """

@@ -128,7 +128,7 @@ def test_the_cap_is_kept_on_nodes(jobs: Workload, name: str, cap_w: int) -> None
 @pytest.mark.parametrize("name", ["lptpn+none", "fcfs+easy-irmasim"])
 def test_what_does_not_know_the_cap_refuses_it(name: str) -> None:
     jobs = jobs_of(submit_s=[0], run_time_s=[1], processors=[1], power_w=[1.0])
-    with pytest.raises(InputError, match=r"power_cap_w|power supply|nodes"):
+    with pytest.raises(InputError, match=r"a cap on the power|power supply|nodes"):
         run(jobs, POOL, name, 300.0)
 
 

@@ -206,12 +206,19 @@ def read_memory(file: str | Path, driver: Any) -> tuple[Memory, Any]:
         problem = "was saved with " + ", ".join(f"{name} = {known_rules[name]!r}" for name in differ)
         raise InputError(problem, file=str(file), fix="load it with those rules")
     decider = decider_of(program, workload_of(memory), cluster, rules) if saved["begun"] else None
+    decider = _restored(decider, arrays, program, file)
+    _recall(driver.policy, saved["policy"], program)
+    return memory, decider
+
+
+def _restored(decider: Any, arrays: dict[str, Any], program: Program, file: str | Path) -> Any:
+    """A decider with what was saved of it."""
     of_rows, others = getattr(program.decider, "of_rows", None) is not None, {}
     for name, each in leaves(decider):
         if isinstance(each, _STORED):
             kept = arrays.get(f"decider.{name}")
             if kept is None or (kept.shape != each.shape and not of_rows):
-                problem = f"does not fit {program.name} on {cluster.processors} processors"
+                problem = f"does not fit {program.name} on this cluster"
                 raise InputError(problem, file=str(file), fix="load it with the cluster it was saved for")
             if isinstance(each, np.record):
                 for column in cast(Any, each.dtype.names):
@@ -220,8 +227,7 @@ def read_memory(file: str | Path, driver: Any) -> tuple[Memory, Any]:
                 each[...] = kept
             else:  # of the jobs of the last view, see `Memory.rows`
                 others[id(each)] = kept
-    _recall(driver.policy, saved["policy"], program)
-    return memory, rebuilt(decider, lambda each: others.get(id(each), each))
+    return rebuilt(decider, lambda each: others.get(id(each), each))
 
 
 def _recall(policy: Policy | None, memory: Any, program: Program) -> None:
