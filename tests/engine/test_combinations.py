@@ -153,7 +153,10 @@ FEATURES: dict[str, Any] = {
         cluster=replace(case.cluster, dvfs=(DvfsLevel(speed=0.75, power=0.5),)),
         rules=replace(case.rules, dvfs_level=1),
     ),
-    "power cap": _rule(power_cap_w=265.0),
+    # nodes that boot count as drawing that and what their jobs draw, at once
+    "power cap": lambda case, _: replace(
+        case, rules=replace(case.rules, power_cap_w=290.0 if case.cluster.on_nodes else 265.0)
+    ),
     "import limit": _site(grid=replace(GRID, import_limit_w=260.0, over_limit="hold")),
     "outages": lambda case, _: replace(case, outages=(Outage(begin_s=30.0, end_s=45.0),)),
     "forecast error": _site(forecast_model=ForecastModel(sigma=0.5, seed=3)),

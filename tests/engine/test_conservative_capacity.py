@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 sys.path.append(str(Path(__file__).parents[1] / "rare"))
 
+from kinds import rare
 from nodes_plain import Job, Node
 from powered_nodes_plain import PoweredMachine
 from test_plain_nodes import SCORES, cluster_of, job_lists, node_lists, workload_of
@@ -160,3 +161,12 @@ def check(jobs: Workload, cluster: Cluster, plain: PoweredMachine, policy: str) 
         at = outcome.placements
         placed = list(zip(at.span.tolist(), at.node.tolist(), at.processors.tolist(), strict=True))
         assert placed == [(k, part.node, part.processors) for k, span in enumerate(wanted) for part in span[3]]
+
+
+@pytest.mark.parametrize("admission", ["fifo", "qos"])
+@pytest.mark.parametrize("ready", [1, 2])
+def test_jobs_that_are_not_ready_reserve_nothing(ready: int, admission: str) -> None:
+    """Else they would hold what ready jobs need, and nothing would start any more."""
+    where = rare(8, 40, seed=3, level=0.8, ready=ready, admission=admission, until_end=False)
+    outcome = simulate(where.workload, where.cluster, None, where.rules, scheduler("sjf+conservative"))
+    assert np.isfinite(outcome.end_s[outcome.workload.processors <= 4]).all()

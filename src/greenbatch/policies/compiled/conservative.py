@@ -18,6 +18,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.engine.backfill import leaves_room, take_from_head
+from greenbatch.engine.capacity.admission import is_admitted
 from greenbatch.engine.capacity.units import is_fixed, units_of
 from greenbatch.engine.codes import BY_RULE
 from greenbatch.engine.decide import Rule, decide, fill_scores
@@ -128,7 +129,7 @@ def start_due(s: State) -> float:
         else:
             if job.planned_s > c.now_s:
                 next_s = min(next_s, job.planned_s)
-            elif head < 0 and limited:
+            elif job.planned_s <= c.now_s and head < 0 and limited:
                 head = _hold(s, number)
             i += 1
     return float(next_s)
@@ -172,6 +173,27 @@ def first_without_plan(s: State) -> int:
     return whole(i)
 
 
+@compiled_small
+def _first_to_plan(s: State) -> int:
+    """Queue position from which jobs may lack a reservation."""
+    return first_without_plan(s) if is_fixed(s.capacity) else whole(s.clock.first)
+
+
+@compiled_small
+def _lacks_plan(s: State, number: int) -> bool:
+    """Whether a waiting job is to be given a reservation: it has none, and is ready."""
+    return bool(np.isnan(s.jobs[number].planned_s) and is_admitted(s.capacity, number))
+
+
+@compiled_small
+def _wait_for_next(s: State, next_s: float) -> None:
+    """Wait for the next reservation [s], unless jobs have become ready, because others have started, that have none."""
+    for i in range(_first_to_plan(s), s.clock.last):
+        if _lacks_plan(s, whole(s.queue.job[i])):
+            return
+    apply(s, wait_until(next_s))
+
+
 @decide.register(Conservative)
 def start_reserved(decider: Conservative, s: State) -> None:
     """Reserve for new jobs, compress after ends at other times than requested, and start the jobs that are due."""
@@ -191,13 +213,15 @@ def plan_by_counts(s: State, rule: Rule) -> None:
     else:
         count = forget_past(timeline, c.slots, c.now_s)
     c.early = 0
-    for k in range(first_without_plan(s), c.last):
+    for k in range(_first_to_plan(s), c.last):
         number = whole(s.queue.job[k])
+        if not _lacks_plan(s, number):
+            continue
         count = _plan(s, count, number)
         if s.jobs[number].planned_s < np.inf:
             promise(s, number, s.jobs[number].planned_s)
     c.slots = count
-    apply(s, wait_until(start_due(s)))
+    _wait_for_next(s, start_due(s))
 
 
 @decide.register(ConservativeOnNodes)
@@ -228,12 +252,14 @@ def _plan_on_nodes(plan: ConservativeOnNodes, s: State, machine: Nodes) -> None:
     else:
         forget_past_steps(plan, c.now_s)
     c.early = 0
-    for i in range(first_without_plan(s), c.last):
+    for i in range(_first_to_plan(s), c.last):
         number = whole(s.queue.job[i])
+        if not _lacks_plan(s, number):
+            continue
         _reserve(plan, s, machine, number)
         if s.jobs[number].planned_s < np.inf:
             promise(s, number, s.jobs[number].planned_s)
-    apply(s, wait_until(_start_due_on_nodes(plan, s, machine)))
+    _wait_for_next(s, _start_due_on_nodes(plan, s, machine))
 
 
 @compiled
@@ -294,7 +320,7 @@ def _start_due_on_nodes(plan: ConservativeOnNodes, s: State, machine: Nodes) -> 
                 machine.counts.is_planned = 0
                 head = _hold(s, number)
                 machine.counts.is_planned = 1
-        else:
+        elif job.planned_s > c.now_s:
             next_s = min(next_s, job.planned_s)
         i += 1
     machine.counts.is_planned = 0  # a suspended job resumes wherever there is room
