@@ -150,8 +150,8 @@ def reserve_within_levels(capacity: Varying, s: State, job: int, from_s: float) 
 @compiled
 def _leaves_spare(capacity: Varying, s: State, job: int, at_s: float, ahead: Ahead) -> bool:
     """Whether a job fits from a time on; fills in the least that it leaves to others while it runs."""
-    counts, own, clock, totals = capacity.counts, capacity.jobs[job], s.clock, s.machine.totals
-    lasts_s = min(own.requested_s + longest_boot_s(s.machine), counts.horizon_s)
+    counts, clock, totals = capacity.counts, s.clock, s.machine.totals
+    lasts_s = min(s.jobs[job].requested_s + longest_boot_s(s.machine), counts.horizon_s)
     until_s = at_s + lasts_s if counts.suspends == 0 else at_s
     clock.spare, totals.spare_gpus = _left_beside(capacity, s, job, ahead, until_s)
     return clock.spare >= 0 and totals.spare_gpus >= 0

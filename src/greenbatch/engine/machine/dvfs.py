@@ -11,6 +11,7 @@ from typing import Any, cast
 import numpy as np
 
 from greenbatch.cluster import Cluster, DvfsLevel
+from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
@@ -72,7 +73,8 @@ def set_level(state: State, cluster: Cluster, level: int, position: int | None =
     demands["dvfs_level"][rows] = level
     _slow_down(demands, chosen, rows)
     jobs: Any = state.jobs
-    for table in (jobs, demands):
+    powered = (state.capacity.jobs,) if isinstance(state.capacity, Varying) else ()
+    for table in (jobs, demands, *powered):
         table["requested_s"][rows] *= longer
     if position is not None:
         state.queue.requested_s[position] = jobs["requested_s"][rows]

@@ -22,7 +22,6 @@ from greenbatch.engine.prepare import arrange_nodes, rule_settings
 from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Ints, table_of
 from greenbatch.engine.rules import Rules
-from greenbatch.engine.settings import A_YEAR_S
 from greenbatch.engine.state import State, set_rules
 from greenbatch.engine.views.codec import state_of
 from greenbatch.engine.views.decode_capacity import capacity_of_view, jobs_of
@@ -46,6 +45,8 @@ class Arrivals(NamedTuple):
     """What else they ask for; nodes need it."""
 
 
+LONG_AFTER = 10.0
+"""When all is powered that is not known to be, in longest requests: a job that waits for it costs a plan much."""
 _NONE = np.zeros(0)
 NO_ARRIVALS = Arrivals(
     _NONE, _NONE, _NONE, np.zeros(0, np.int64), _NONE, Attributes(*[_NONE] * len(Attributes._fields))
@@ -117,17 +118,18 @@ def _without_contention(machine: Nodes, coming: int, starts: int) -> Nodes:
     return machine._replace(placed=table_of(Placement, int(parts) * starts))
 
 
-def _in_the_end(capacity: Capacity, come: int, cluster: Cluster) -> Capacity:
-    """A capacity that is all of the machine a year after the last known change, so that every job starts.
+def _in_the_end(capacity: Capacity, come: int, cluster: Cluster, longest_s: float) -> Capacity:
+    """A capacity that is all of the machine long after the last known change, so that every job starts.
 
     Args:
         capacity: what is known.
         come: jobs to come, none of which is ready.
         cluster: the machines.
+        longest_s: longest request of the waiting jobs; all is powered after so many of these. [s]
     """
     return capacity._replace(
         ready=np.append(capacity.ready, np.zeros(come, np.bool_)),
-        time_s=np.append(capacity.time_s, capacity.time_s[-1] + A_YEAR_S),
+        time_s=np.append(capacity.time_s, capacity.time_s[-1] + LONG_AFTER * max(longest_s, 1.0)),
         processors=np.append(capacity.processors, cluster.processors), gpus=np.append(capacity.gpus, cluster.gpus),
     )  # fmt: skip
 
@@ -143,5 +145,6 @@ def _with_arrivals(view: View, coming: Arrivals, cluster: Cluster) -> View:
     attributes = Attributes(*map(np.concatenate, zip(queue.attributes, coming.attributes, strict=True)))
     queue = queue._replace(**longer, attributes=attributes, predicted=NOT_PREDICTED)
     job_id = np.concatenate([view.job_id, np.full(len(coming.submit_s), -1)])
-    capacity = view.capacity and _in_the_end(view.capacity, len(coming.submit_s), cluster)
+    longest_s = float(np.maximum.reduce(longer["requested_time_s"], initial=0.0))
+    capacity = view.capacity and _in_the_end(view.capacity, len(coming.submit_s), cluster, longest_s)
     return replace(view, job_id=job_id, queue=queue, running=running, capacity=capacity)
