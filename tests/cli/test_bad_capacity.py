@@ -194,18 +194,13 @@ def test_a_machine_that_is_always_powered(tmp_path: Path, capsys: pytest.Capture
     assert said.endswith("this machine does not have (use a scenario with cluster.gpus or [cluster.capacity])")
 
 
-@pytest.mark.parametrize("scheduler", ["rolling"])
-def test_scheduler_that_does_not_know_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], scheduler: str) -> None:
-    site = MACHINE.replace('file = "jobs.csv"', 'file = "jobs.csv"\npower = { kind = "per-unit" }')
-    said = _said(tmp_path, capsys, scenario=site + '[site]\nkind = "synthetic"\ndays = 3\n', scheduler=scheduler)
-    assert said.endswith(
-        "does not know the GPUs of a pool (use a priority rule with none, first-fit, easy backfilling, or a machine "
-        "without cluster.gpus)"
-    )
-    follows = site + '[cluster.capacity]\nkind = "constant"\nfraction = 0.5\n[site]\nkind = "synthetic"\ndays = 3\n'
-    said = _said(tmp_path, capsys, scenario=follows, scheduler=scheduler)
-    assert "does not know a capacity that follows the power (use a priority rule" in said
-    assert said.endswith("or a machine without the capacity)")
+def test_scheduler_that_does_not_know_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    fix = "(use a priority rule with none, first-fit, easy, easy-green-order or green backfilling)"
+    said = _said(tmp_path, capsys, scenario=MACHINE, scheduler="fcfs+easy-schedgym")
+    assert said.endswith(f"is as a published simulator runs it, which does not know the GPUs of a pool {fix}")
+    follows = MACHINE + '[cluster.capacity]\nkind = "constant"\nfraction = 0.5\n'
+    said = _said(tmp_path, capsys, scenario=follows, scheduler="fcfs+easy-schedgym")
+    assert said.endswith(f"does not know a capacity that follows the power {fix}")
 
 
 def test_capacity_beside_the_default_scenario(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

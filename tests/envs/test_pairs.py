@@ -178,10 +178,12 @@ def test_columns_of_unequal_length_are_refused(part: str) -> None:
 
 
 def test_placements_follow_running_jobs_that_are_put_in_order() -> None:
-    view, env = busy_view()
+    view, _ = busy_view()
     running = Running(*(column[::-1] for column in view.running))
     placed = view.placements._replace(running=len(running.job_id) - 1 - view.placements.running)
-    ordered = checked_view(replace(view, running=running, placements=placed), Program(name="x"), -np.inf, env.cluster)
+    ordered = checked_view(
+        replace(view, running=running, placements=placed), Program(name="x"), -np.inf, question(3).cluster
+    )
     np.testing.assert_array_equal(ordered.running.job_id, view.running.job_id)
     np.testing.assert_array_equal(ordered.placements.running, view.placements.running)
 
