@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,11 @@ from greenbatch.engine.pools import Pools
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.simulate import simulate
 from greenbatch.engine.views.interface import Decision, Start, View, Wait
+from greenbatch.envs.batch import BatchEnv
 from greenbatch.errors import InputError
 from greenbatch.metrics.energy_use import energy_use
+from greenbatch.presets.preset import Preset, check, preset
+from greenbatch.scenarios import Scenario, load_scenario
 from greenbatch.schedulers import scheduler
 from greenbatch.schedulers.during_outages import DuringOutages
 from greenbatch.workload import Outage, Workload
@@ -356,6 +360,8 @@ def test_what_must_hold_of_every_run(case: Case) -> None:
         check_views(case, outcome)
     if case.name == "fcfs+easy" and not case.cluster.on_nodes and not {"sticky", "jobs that follow others"} <= features:
         check_decisions(case, outcome)  # of jobs submitted at one instant, new ones have no score yet if others follow
+    if case.name == "fcfs+easy" and not case.outages and "jobs that follow others" not in features:
+        check_environment(case)
 
 
 def becomes_plain(case: Case) -> bool:
@@ -374,6 +380,25 @@ def check_views(case: Case, outcome: Outcome) -> None:
             return
         raise
     np.testing.assert_array_equal(live.start_s, outcome.start_s)
+
+
+@cache
+def asked() -> tuple[Scenario, Preset]:
+    """A scenario to put a case into, and an agent that sees jobs."""
+    agent = check({**preset("rlscheduler").model_dump(), "reward": {"terms": {"avg_bounded_slowdown": -1.0}}})
+    return load_scenario("default", overrides={"workload.generator.jobs": 10}), agent
+
+
+def check_environment(case: Case) -> None:
+    """An agent that always takes the first job does what first come, first served does."""
+    (scenario, agent), rules = asked(), replace(case.rules, commitment="sticky")
+    parts = {"workload": case.jobs, "cluster": case.cluster, "site": case.site, "rules": rules}
+    env = BatchEnv(replace(scenario, **parts), agent, environments=1, jobs=len(case.jobs), backfill="easy")
+    seen = env.reset([0])
+    while len(seen.environment):
+        seen, _, _ = env.step(np.zeros((1, 2), np.int64))
+    wanted = simulate(case.jobs, case.cluster, case.site, rules, scheduler("fcfs+easy"))
+    np.testing.assert_array_equal(env.starts_s[0], wanted.start_s)
 
 
 class Oldest:
