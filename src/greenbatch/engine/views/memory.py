@@ -103,8 +103,9 @@ class Memory:
     """All jobs so far ask for processors of any nodes only."""
 
 
-FORMAT = 1
-"""Number of the format of saved memories; without a number it is 0, which has the same content."""
+FORMAT = 2
+"""Number of the format of saved memories; without a number it is 0. Those below 2 have no records of policies, and
+nothing of where capacity follows the power."""
 _STORED = np.ndarray | np.record
 _TABLES = {"clock": Clock, "waited": Waited, "ran": Ran, "known": Known}
 
@@ -217,6 +218,8 @@ def _restored(decider: Any, arrays: dict[str, Any], program: Program, file: str 
     for name, each in leaves(decider):
         if isinstance(each, _STORED):
             kept = arrays.get(f"decider.{name}")
+            if kept is None and isinstance(each, np.record):  # as in older formats
+                continue
             if kept is None or (kept.shape != each.shape and not of_rows):
                 problem = f"does not fit {program.name} on this cluster"
                 raise InputError(problem, file=str(file), fix="load it with the cluster it was saved for")
