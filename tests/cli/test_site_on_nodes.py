@@ -63,7 +63,7 @@ def test_a_planner_that_is_left_out_on_nodes_is_named(
     ):  # fmt: skip
         assert main([*command, "--out", "out", "--force"]) == 0
         said = capsys.readouterr()
-        told = "note: foresee is not compared: it requires a pool" in said.out + said.err
+        told = "note: foresee is not compared: it was searched on pools" in said.out + said.err
         assert told == is_told, command
     assert main(["compare", *words, "--schedulers", "fcfs+easy,sjf+easy", "--out", "out", "--force"]) == 0
     assert "is not compared" not in capsys.readouterr().out

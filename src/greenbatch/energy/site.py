@@ -135,7 +135,7 @@ class Site(Shown):
         if storage.dispatch == "peak-shaving" and (storage.limit_w or 0.0) <= grid.import_limit_w:
             return
         problem = f"is hold, but storage dispatched by {storage.dispatch} may charge above the limit"
-        fix = "use greedy, or peak-shaving with limit_w at most import_limit_w"
+        fix = 'use greedy, peak-shaving with limit_w at most import_limit_w, or over_limit = "count"'
         raise InputError(problem, field="site.grid.over_limit", fix=fix)
 
     def _facts(self) -> dict[str, str]:

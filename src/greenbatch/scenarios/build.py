@@ -307,7 +307,9 @@ def _with_storage(site: Site, section: SeriesSite | SyntheticSite, factor: float
     if section.storage is None:
         return site
     with origin.blame("site", "storage"):
-        return replace(site, storage=Storage(**section.storage.model_dump()).scaled(factor))
+        storage = Storage(**section.storage.model_dump()).scaled(factor)
+    with origin.blame("site", "grid"):  # whose limit it has to keep
+        return replace(site, storage=storage)
 
 
 def _with_forecast(

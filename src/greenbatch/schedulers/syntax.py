@@ -121,5 +121,6 @@ def check_known(name: str, known: list[str], kind: str, spec: str) -> None:
     if name not in known:
         otherwise = "known: " + ", ".join(sorted(known))
         otherwise += "; one of your own is FILE.py:NAME" if kind == "policy" else ""
-        hint = did_you_mean(name, known, otherwise=otherwise)
+        is_backfilling = kind == "policy" and name in BACKFILLINGS
+        hint = f"it is a backfilling: fcfs+{name}" if is_backfilling else did_you_mean(name, known, otherwise=otherwise)
         raise InputError(f"no {kind} is called {name!r}", field=f"scheduler {spec!r}", fix=hint)

@@ -5,8 +5,13 @@ What was promised and does not come is not there: jobs are suspended for it, see
 
 from __future__ import annotations
 
+from typing import Any, cast
+
+import numpy as np
+
 from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.power.sustained import sustain
+from greenbatch.engine.records import Ints
 from greenbatch.engine.state import State
 from greenbatch.machine_code.compile import compiled, compiled_small, whole
 
@@ -20,6 +25,15 @@ def units_at(capacity: Varying, level: int) -> tuple[int, int]:
         return whole(known.processors), whole(known.gpus)
     processors = whole(ahead[(level - capacity.counts.level) % ahead.shape[0]])
     return processors, int(capacity.steps[1, processors])
+
+
+def units_from(capacity: Varying, count: int) -> tuple[Ints, Ints]:
+    """`units_at` for the present level and the next ones, each of shape (count,)."""
+    rows, levels, ahead = int(capacity.counts.level) + np.arange(count), cast(Any, capacity.levels), capacity.ahead
+    if ahead.shape[0] == 0:
+        return levels["processors"][rows].astype(np.int64), levels["gpus"][rows].astype(np.int64)
+    processors = ahead[np.arange(count) % ahead.shape[0]].astype(np.int64)
+    return processors, capacity.steps[1, processors].astype(np.int64)
 
 
 @compiled

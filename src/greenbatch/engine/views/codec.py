@@ -12,7 +12,7 @@ import numpy as np
 
 from greenbatch.cluster import Cluster
 from greenbatch.energy.slots import interval_at
-from greenbatch.engine.capacity.expected import units_at
+from greenbatch.engine.capacity.expected import units_from
 from greenbatch.engine.capacity.varying import CapacityPart, Varying
 from greenbatch.engine.machine.node_tables import ON, Nodes
 from greenbatch.engine.machine.pool import Pool
@@ -128,8 +128,7 @@ def _capacity(state: State, waiting: Int32s, job_id: Ints) -> seen.Capacity | No
         return None
     counts, levels = cast(Any, capacity.counts), cast(Any, capacity.levels)[capacity.counts.level :]
     time_s = levels["time_s"][levels["time_s"] <= c.now_s + counts.horizon_s].copy()
-    units = [units_at(capacity, int(counts.level) + k) for k in range(time_s.shape[0])]
-    processors, gpus = (np.array(each, np.int64) for each in zip(*units, strict=True))
+    processors, gpus = units_from(capacity, time_s.shape[0])
     ready, suspended = capacity.ready[: counts.ready], capacity.suspended[: counts.suspended]
     rows = cast(Any, state.expected)["job"][c.expected_first : c.expected_first + c.running]
     jobs = cast(Any, capacity.jobs)[rows]
@@ -146,6 +145,9 @@ def _capacity(state: State, waiting: Int32s, job_id: Ints) -> seen.Capacity | No
 
 
 # ---------------------------------------------------------------- a view as a state
+
+MOST_SPANS = 4
+"""For so many spans of each job there is room in the log of a state made from a view: jobs may be suspended there."""
 
 
 def state_of(
@@ -174,7 +176,7 @@ def state_of(
     if view.supply.renewable_w.shape[0]:
         longest_s = float(np.maximum.reduce(queue.requested_time_s, initial=longest_s))
         breaks = int((longest_s + ahead_s) / view.supply.step_s)
-    spans = 1 if view.capacity is None else len(view.capacity.time_s)  # of a job that is suspended at each change
+    spans = 1 if view.capacity is None else min(MOST_SPANS, len(view.capacity.time_s))
     rows = min(LOG_ROWS, log_rows((first + r) * spans))
     parts = _machine(view, machine), power_of_view(view, stored=stored), rows, downtimes, _predictor(view)
     state = allocate(first + r, first + r + 4 + breaks, *parts, capacity=capacity)

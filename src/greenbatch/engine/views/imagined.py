@@ -23,7 +23,7 @@ from greenbatch.engine.program import Program
 from greenbatch.engine.records import Floats, Ints, table_of
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State, set_rules
-from greenbatch.engine.views.codec import state_of
+from greenbatch.engine.views.codec import MOST_SPANS, state_of
 from greenbatch.engine.views.decode_capacity import capacity_of_view, jobs_of
 from greenbatch.engine.views.decode_nodes import NO_JOBS, MachineOfViews
 from greenbatch.engine.views.interface import NOT_PREDICTED, Attributes, Capacity, View
@@ -46,7 +46,7 @@ class Arrivals(NamedTuple):
 
 
 LONG_AFTER = 10.0
-"""When all is powered that is not known to be, in longest requests: a job that waits for it costs a plan much."""
+"""From when on all is powered in a plan, in longest requests of the jobs: a job that waits for it costs a plan much."""
 _NONE = np.zeros(0)
 NO_ARRIVALS = Arrivals(
     _NONE, _NONE, _NONE, np.zeros(0, np.int64), _NONE, Attributes(*[_NONE] * len(Attributes._fields))
@@ -88,7 +88,7 @@ class Imagination:
         longer = _with_arrivals(view, coming, self._cluster)
         run_s = np.concatenate([future.waiting_run_s, coming.run_s, view.suspended.requested_time_s])
         if self._machines is not None:
-            starts = 1 if longer.capacity is None else 1 + len(longer.capacity.time_s)
+            starts = 1 if longer.capacity is None else MOST_SPANS
             machine: Machine = _without_contention(self._machines.with_room(longer), len(run_s), starts)
         else:
             machine = machine_of(self._cluster, NO_JOBS if longer.capacity is None else jobs_of(longer))
@@ -118,19 +118,21 @@ def _without_contention(machine: Nodes, coming: int, starts: int) -> Nodes:
     return machine._replace(placed=table_of(Placement, int(parts) * starts))
 
 
-def _in_the_end(capacity: Capacity, come: int, cluster: Cluster, longest_s: float) -> Capacity:
-    """A capacity that is all of the machine long after the last known change, so that every job starts.
+def _in_the_end(capacity: Capacity, come: int, cluster: Cluster, until_s: float) -> Capacity:
+    """A capacity that is all of the machine from a time on, so that every job starts.
 
     Args:
         capacity: what is known.
         come: jobs to come, none of which is ready.
         cluster: the machines.
-        longest_s: longest request of the waiting jobs; all is powered after so many of these. [s]
+        until_s: until when what is known holds. [s]
     """
+    known = max(1, int(np.searchsorted(capacity.time_s, until_s)))
     return capacity._replace(
         ready=np.append(capacity.ready, np.zeros(come, np.bool_)),
-        time_s=np.append(capacity.time_s, capacity.time_s[-1] + LONG_AFTER * max(longest_s, 1.0)),
-        processors=np.append(capacity.processors, cluster.processors), gpus=np.append(capacity.gpus, cluster.gpus),
+        time_s=np.append(capacity.time_s[:known], until_s),
+        processors=np.append(capacity.processors[:known], cluster.processors),
+        gpus=np.append(capacity.gpus[:known], cluster.gpus),
     )  # fmt: skip
 
 
@@ -146,5 +148,6 @@ def _with_arrivals(view: View, coming: Arrivals, cluster: Cluster) -> View:
     queue = queue._replace(**longer, attributes=attributes, predicted=NOT_PREDICTED)
     job_id = np.concatenate([view.job_id, np.full(len(coming.submit_s), -1)])
     longest_s = float(np.maximum.reduce(longer["requested_time_s"], initial=0.0))
-    capacity = view.capacity and _in_the_end(view.capacity, len(coming.submit_s), cluster, longest_s)
+    until_s = view.now_s + LONG_AFTER * max(longest_s, 1.0)
+    capacity = view.capacity and _in_the_end(view.capacity, len(coming.submit_s), cluster, until_s)
     return replace(view, job_id=job_id, queue=queue, running=running, capacity=capacity)

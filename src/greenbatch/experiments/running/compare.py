@@ -138,7 +138,7 @@ def choose_schedulers(
     own = scenario.evaluation
     usual = own.schedulers if defaults is None else tuple(defaults(scenario))
     by_default = given is None and (defaults is not None or "schedulers" not in scenario.resolved["evaluation"])
-    told = [_left_out(PLANNING, "requires a pool of processors alone")]
+    told = [_left_out(PLANNING, "was searched on pools of processors (name it with --schedulers to compare it)")]
     told = told if by_default and scenario.site is not None and not own.planners else []
     if by_default and (unable := [name for name in usual if not _holds(scenario, name)]):
         told.append(_left_out(unable, 'does not know the limit of imports (over_limit = "hold")'))
