@@ -53,7 +53,7 @@ def prepare() -> None:
     Path("small.toml").write_text(SMALL)
     Path("site.toml").write_text(f'name = "site"\n[workload.power]\nkind = "per-processor"\n[site]{SITE}')
     Path("slow.py").write_text(SLOW.replace("SECONDS", "0.01"))
-    rows = "".join(f"{k},{97 * k},{50 + 31 * k % 400},{1 + k % 7}\n" for k in range(1, 60))
+    rows = "".join(f"{k},{97 * k},{50 + 31 * k % 400},{1 + k % 7}\n" for k in range(1, 240))
     Path("jobs.csv").write_text(f"job_id,submit_s,run_time_s,processors\n{rows}")
 
 

@@ -249,23 +249,20 @@ def outcome_of(
     state: State, readings: Readings, name: str, workload: Workload, cluster: Cluster, site: Site | None, rules: Rules
 ) -> Outcome:
     """The outcome of a finished simulation; its jobs were submitted as simulated."""
-    read = readings.columns
-    if len(state.feedback):
-        submit_s = np.array(cast(Any, state.jobs)["submit_s"])
-        if isinstance(state.capacity, Varying):  # what they follow may not have ended: they would come after the run
-            submit_s = np.minimum(submit_s, np.maximum(workload.submit_s, state.capacity.counts.end_s))
+    read, ends_s = readings.columns, end_of_run_s(state.capacity)
+    if len(state.feedback):  # what jobs follow may not have ended: they would come after the run
+        submit_s = np.minimum(state.jobs["submit_s"], np.maximum(workload.submit_s, ends_s))
         workload = workload.with_columns(submit_s=submit_s)
     steps, chosen, started = (int(each) for each in read.counts)
     nodes: Any = state.machine if isinstance(state.machine, Nodes) else None
-    varies = isinstance(state.capacity, Varying)
-    stays, spans = _stays_of(state.capacity, readings.moves) if varies else (None, None)
-    ends_s = end_of_run_s(state.capacity) if varies else np.inf
+    varying: Any = state.capacity if isinstance(state.capacity, Varying) else None
+    stays, spans = (None, None) if varying is None else _stays_of(varying, readings.moves)
     start_s = read.start_s if nodes is None else nodes.demands["begin_s"].copy()
-    if varies:
-        first_s = cast(Any, state.capacity.jobs)["first_start_s"]
+    if varying is not None:
+        first_s = varying.jobs["first_start_s"]
         start_s = np.where(first_s >= ends_s, np.nan, first_s)  # what still boots at the end has not started
     until_s = ends_s if ends_s < np.inf else float(state.clock.now_s)
-    killed = _killed(state, workload, cluster) if nodes is None else int(nodes.counts.killed)
+    killed = _killed(state, varying, workload, cluster) if nodes is None else int(nodes.counts.killed)
     return Outcome(
         scheduler=name, workload=workload, cluster=cluster, site=site, rules=rules,
         start_s=start_s, end_s=read.end_s,
@@ -280,10 +277,10 @@ def outcome_of(
     )  # fmt: skip
 
 
-def _killed(state: State, workload: Workload, cluster: Cluster) -> int:
+def _killed(state: State, varying: Any, workload: Workload, cluster: Cluster) -> int:
     """On a pool, where run times are known."""
-    if isinstance(state.capacity, Varying):  # the rest of a suspended job is less than its run time
-        has_ended = cast(Any, state.capacity.jobs)["place"] == FINISHED
+    if varying is not None:  # the rest of a suspended job is less than its run time
+        has_ended = varying.jobs["place"] == FINISHED
         is_cut = workload.requested_time_s < workload.run_time_s / cluster.speed
         return int(np.count_nonzero(has_ended & is_cut)) if state.rules.kill else 0
     return int(np.count_nonzero(state.jobs["run_s"] < workload.run_time_s / cluster.speed))

@@ -11,7 +11,6 @@ from typing import Any, cast
 import numpy as np
 
 from greenbatch.cluster import Cluster, DvfsLevel
-from greenbatch.engine.capacity.varying import Varying
 from greenbatch.engine.machine.node_tables import Nodes
 from greenbatch.engine.rules import Rules
 from greenbatch.engine.state import State
@@ -73,7 +72,7 @@ def set_level(state: State, cluster: Cluster, level: int, position: int | None =
     demands["dvfs_level"][rows] = level
     _slow_down(demands, chosen, rows)
     jobs: Any = state.jobs
-    powered = (state.capacity.jobs,) if isinstance(state.capacity, Varying) else ()
+    powered = [state.capacity.jobs] if hasattr(state.capacity, "jobs") else []
     for table in (jobs, demands, *powered):
         table["requested_s"][rows] *= longer
     if position is not None:

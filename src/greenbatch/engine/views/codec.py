@@ -219,7 +219,7 @@ def _machine(view: View, machine: Machine | None) -> Machine:
     totals["load_w"], totals["base_power_w"] = view.load_w, 0.0 if boots else total(nodes.idle_power_w)
     if view.capacity is not None:
         totals["off"], totals["free_gpus"] = view.off, view.capacity.free_gpus
-        totals["free"] -= totals["off"] if isinstance(made, Nodes) else 0  # which are free, but not powered
+        totals["free"] -= totals["off"] if len(nodes.is_on) else 0  # which are free on nodes, but not powered
     return made
 
 

@@ -287,8 +287,8 @@ class ViewDriver:
         memory, clock, jobs = self.memory, state.clock, state.jobs
         memory.clock[0], memory.spare_gpus = clock, int(state.machine.totals.spare_gpus)
         memory.committed_id = int(ids[clock.committed]) if clock.committed >= 0 else -1
-        if isinstance(state.machine, Nodes):
-            memory.draws = int(state.machine.counts.draws)
+        if self._machines is not None:
+            memory.draws = int(cast(Nodes, state.machine).counts.draws)
         rows = state.queue.job[clock.first : clock.last]
         memory.waited = table_of(Waited, rows.size)
         memory.waited["job_id"], memory.waited["score"] = ids[rows], state.queue.score[clock.first : clock.last]
