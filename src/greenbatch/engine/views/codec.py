@@ -183,13 +183,17 @@ def state_of(
     jobs: Any = state.jobs
     jobs["submit_s"][:q], jobs["power_w"][:q], jobs["user"][:q] = queue.submit_s, queue.power_w, queue.user
     jobs["requested_s"][:q], jobs["processors"][:q] = queue.requested_time_s, queue.processors
-    asked_s = running.expected_end_s - running.start_s
-    for own, shown, requested_s, submit_s in (
-        (slice(q, first), paused, paused.requested_time_s, paused.submit_s),
-        (slice(first, None), running, asked_s, running.start_s),
-    ):
-        jobs["requested_s"][own], jobs["processors"][own] = requested_s, shown.processors
-        jobs["submit_s"][own], jobs["power_w"][own], jobs["user"][own] = submit_s, shown.power_w, shown.user
+    jobs["requested_s"][first:], jobs["processors"][first:] = (
+        running.expected_end_s - running.start_s,
+        running.processors,
+    )
+    jobs["submit_s"][first:], jobs["power_w"][first:], jobs["user"][first:] = (
+        running.start_s,
+        running.power_w,
+        running.user,
+    )
+    if first > q:  # rarely
+        _fill_suspended(state, paused, slice(q, first))
     jobs["run_s"] = jobs["requested_s"]
     jobs["promised_s"] = jobs["planned_s"] = np.nan
     waiting = state.queue
@@ -204,11 +208,18 @@ def state_of(
             table[name][:r] = begun[name]
     if attributes:
         state.attributes[:q], state.attributes[first:] = np.array(view.attributes).T, np.nan
-        state.attributes[q:first] = np.array(paused.attributes).T
     clock: Any = state.clock  # by item, because an attribute of a record is slow in plain Python
     clock["now_s"], clock["last"], clock["running"] = view.now_s, q, r
     clock["arrived_s"], clock["arrived"] = view.last_submission_s, view.submitted
     return state
+
+
+def _fill_suspended(state: State, paused: seen.Suspended, rows: slice) -> None:
+    """Write what suspended jobs ask for."""
+    jobs: Any = state.jobs
+    jobs["requested_s"][rows], jobs["processors"][rows] = paused.requested_time_s, paused.processors
+    jobs["submit_s"][rows], jobs["power_w"][rows], jobs["user"][rows] = paused.submit_s, paused.power_w, paused.user
+    state.attributes[rows] = np.array(paused.attributes).T
 
 
 def _machine(view: View, machine: Machine | None) -> Machine:
