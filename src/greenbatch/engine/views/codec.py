@@ -6,6 +6,7 @@ end, the forecast and the clock. Nothing else is required, so a view of a live q
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any, cast
 
 import numpy as np
@@ -224,7 +225,8 @@ def _fill_suspended(state: State, paused: seen.Suspended, rows: slice) -> None:
 
 def _machine(view: View, machine: Machine | None) -> Machine:
     made = Pool(record_of(MachineTotals), np.zeros(0, np.int32)) if machine is None else machine
-    nodes, totals, total = view.nodes, cast(Any, made.totals), np.add.reduce  # faster than methods on few numbers
+    nodes, totals = view.nodes, cast(Any, made.totals)
+    total: Any = itemgetter(0) if len(nodes.processors) == 1 else np.add.reduce  # faster than methods on few numbers
     totals["processors"], totals["free"] = total(nodes.processors), total(nodes.free_processors)
     boots = len(nodes.phase) > 0  # then what is on only counts while it is
     totals["load_w"], totals["base_power_w"] = view.load_w, 0.0 if boots else total(nodes.idle_power_w)
