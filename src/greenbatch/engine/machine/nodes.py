@@ -157,12 +157,10 @@ def _put(machine: Nodes, job: int, number: int, processors: int, now_s: float) -
 @compiled_small
 def _bandwidth(machine: Nodes, demand: Demand, node: Node) -> float:
     """Memory bandwidth that each processor of a job asks for on a node; IRMaSim reckons by operations. [MB/s]"""
-    if demand.work_s <= 0.0:  # it was suspended at the instant of its end
-        return 0.0
     if machine.counts.contention == V1:
         operations = np.round(demand.work_s * machine.counts.ops_per_s)
         return float(demand.volume_mb / (operations / (node.gflops * 1e3 * 1e6 * demand.pace)))
-    if demand.volume_mb == 0.0:  # perhaps of a job that was suspended when its work was done
+    if demand.volume_mb == 0.0 or demand.work_s <= 0.0:  # perhaps suspended when its work was done
         return 0.0
     return float(demand.volume_mb / (demand.work_s / (node.speed * demand.pace)))
 
